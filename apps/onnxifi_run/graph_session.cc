@@ -19,9 +19,20 @@ using onnx_file::DenseTensor;
 using onnx_file::FileValue;
 using onnx_file::ModelOutline;
 
+// As far as the model says.
 bool IsOfNumbers(const onnx_file::ValueOutline& value) {
-  return value.kind == onnx_file::ValueKind::kTensor &&
+  using onnx_file::ValueKind;
+  return (value.kind == ValueKind::kTensor || value.kind == ValueKind::kUnknown) &&
          value.type != onnx_file::ElementType::kString;
+}
+
+// The first that is none; null where all are.
+const onnx_file::ValueOutline* FindOtherThanNumbers(const ModelOutline& outline) {
+  for (const auto* values : {&outline.inputs, &outline.outputs}) {
+    const auto other = std::ranges::find_if_not(*values, IsOfNumbers);
+    if (other != values->end()) return &*other;
+  }
+  return nullptr;
 }
 
 // Those of numbers.
@@ -225,14 +236,21 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
         fmt::format("Device '{}' has no others to place nodes on; --device auto has.",
                     KeyOf(device)));
   }
+  const onnx_file::ValueOutline* const other = FindOtherThanNumbers(request.outline);
+  if (other != nullptr && !graph_options.values) {
+    return base::Status(
+        base::Code::kUnsupportedProperty,
+        fmt::format("'{}' is no tensor of numbers, and device '{}' takes nothing else.",
+                    other->name, KeyOf(device)));
+  }
   auto graph = backend->InitGraph(request.model, graph_options);
   if (!graph) return ToStatus(graph.error(), "initialising the model");
   times.init_graph_ms = stopwatch.Lap();
   GraphSession session(*std::move(backend), *std::move(graph));
   session.device_key_ = KeyOf(device);
   const ModelOutline& outline = request.outline;
-  session.by_values_ = !std::ranges::all_of(outline.inputs, IsOfNumbers) ||
-                       !std::ranges::all_of(outline.outputs, IsOfNumbers);
+  for (const auto& output : outline.outputs) session.output_names_.push_back(output.name);
+  session.by_values_ = other != nullptr;
   if (!session.by_values_) {
     ONNXIFI_ASSIGN_OR_RETURN(const std::vector<OutputShape> shapes,
                              InferShapes(session.graph_, request.inputs, outline));
@@ -270,6 +288,11 @@ base::Result<double> GraphSession::Run() {
     if (!values) return ToStatus(values.error(), "asking for the outputs of the run");
     values_.clear();
     for (Value& value : *values) values_.push_back(FromValue(std::move(value)));
+    if (!std::ranges::equal(values_, output_names_, {}, &FileValue::name)) {
+      return base::Status(base::Code::kInternalError,
+                          fmt::format("The run kept {} outputs, which are not the model's {}.",
+                                      values_.size(), output_names_.size()));
+    }
     return milliseconds;
   }
   const auto shapes = end->OutputShapes();

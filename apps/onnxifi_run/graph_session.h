@@ -71,6 +71,7 @@ class GraphSession {
   bool by_values_ = false;
   std::vector<onnx_file::DenseTensor> outputs_;
   std::vector<onnx_file::FileValue> values_;
+  std::vector<std::string> output_names_;
   FirstResult first_result_;
   bool has_run_ = false;
 };

@@ -36,9 +36,9 @@ base::Status WriteOutputs(const Options& options, const RunReport& report) {
         fmt::format("Folder '{}' cannot be made: {}.", options.output.string(), error.message()));
   }
   for (size_t index = 0; index < report.outputs.size(); ++index) {
-    ONNXIFI_RETURN_IF_ERROR(
-        onnx_file::WriteFile(options.output / fmt::format("output_{}.pb", index),
-                             onnx_file::SerializeValue(report.outputs[index])));
+    ONNXIFI_RETURN_IF_ERROR(onnx_file::WriteFile(
+        options.output / fmt::format("output_{}.pb", index),
+        onnx_file::SerializeValue(report.outputs[index], report.output_kinds[index])));
   }
   return base::Ok();
 }

@@ -48,7 +48,8 @@ comparison::Comparison CompareOutput(const FileValue& actual, const FileValue& e
                                      const comparison::Tolerance& tolerance) {
   const bool are_tensors = actual.kind == FileValue::Kind::kTensor && expected.kind == actual.kind;
   return are_tensors ? comparison::Compare(actual.tensor, expected.tensor, tolerance)
-                     : comparison::CompareValue(actual, expected, "It", tolerance);
+                     : comparison::CompareValue(actual, expected,
+                                                fmt::format("Output '{}'", actual.name), tolerance);
 }
 
 // The node of this name, or else of this number.
@@ -284,6 +285,7 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   }
   ONNXIFI_RETURN_IF_ERROR(TakeTurns(options, session, others, report));
   report.outputs = session.TakeOutputs();
+  for (const auto& output : outline.outputs) report.output_kinds.push_back(output.kind);
   if (HasRounded(report)) {
     ONNXIFI_ASSIGN_OR_RETURN(report.errors,
                              ErrorsAgainstFloat32(device, request, placement, report.outputs));

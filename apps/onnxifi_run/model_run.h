@@ -39,6 +39,8 @@ struct RunReport {
   std::string device_name;
   std::vector<onnx_file::DenseTensor> inputs;
   std::vector<onnx_file::FileValue> outputs;
+  // As the model declares them.
+  std::vector<onnx_file::ValueKind> output_kinds;
   FirstResult first_result;
   // Of the runs that count, unsorted.
   std::vector<double> run_ms;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -34,7 +35,10 @@ std::string Dump(const json& object) {
   return object.dump(2, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace) + "\n";
 }
 
-std::string Quoted(const std::string& text) { return fmt::format("\"{}\"", text); }
+// Lines and quotation marks within it are escaped.
+std::string Quoted(const std::string& text) {
+  return json(text).dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
+}
 
 double ValueAt(const DenseTensor& tensor, int64_t index) {
   return onnx_file::FactsOf(tensor.type).number_class == onnx_file::NumberClass::kComplex
@@ -65,6 +69,12 @@ constexpr size_t kMaxPrinted = 5;
 json ElementAt(const DenseTensor& tensor, int64_t index) {
   if (tensor.type == onnx_file::ElementType::kString) {
     return tensor.strings[static_cast<size_t>(index)];
+  }
+  if (tensor.type == onnx_file::ElementType::kInt64) {  // keys of maps, among them
+    int64_t number;
+    std::memcpy(&number, tensor.bytes.data() + index * static_cast<int64_t>(sizeof(number)),
+                sizeof(number));
+    return number;
   }
   return ValueAt(tensor, index);
 }
@@ -110,8 +120,9 @@ std::string ValueText(const FileValue& value) {
   for (size_t k = 0; k < std::min(count, kMaxPrinted); ++k) {
     const auto element = [&] {
       const json printed = ElementAt(value.tensor, static_cast<int64_t>(k));
-      return printed.is_string() ? Quoted(printed.get<std::string>())
-                                 : fmt::format("{:.6g}", printed.get<double>());
+      if (printed.is_string()) return Quoted(printed.get<std::string>());
+      return printed.is_number_integer() ? printed.dump()
+                                         : fmt::format("{:.6g}", printed.get<double>());
     };
     switch (value.kind) {
       case FileValue::Kind::kMap:

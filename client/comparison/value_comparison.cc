@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace onnxifi::comparison {
@@ -38,7 +39,9 @@ Comparison CompareValue(const FileValue& actual, const FileValue& expected, cons
     all.sentence = std::move(sentence);
     return all;
   };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (actual.kind != expected.kind) {
+    all.worst_ratio = kInfinity;
     return differ(
         fmt::format("{} is {} instead of {}.", what, NameOf(actual.kind), NameOf(expected.kind)));
   }
@@ -47,6 +50,7 @@ Comparison CompareValue(const FileValue& actual, const FileValue& expected, cons
     if (!all.is_similar) return differ(fmt::format("{}: {}", what, all.sentence));
   }
   if (actual.elements.size() != expected.elements.size()) {
+    all.worst_ratio = kInfinity;
     return differ(fmt::format("{} has {} elements instead of {}.", what, actual.elements.size(),
                               expected.elements.size()));
   }

@@ -12,8 +12,8 @@
 
 namespace onnxifi::comparison {
 
-// As Compare. Kinds, numbers of elements and keys must be equal. A sentence on a part begins with
-// `what`; that on a tensor's element says it itself.
+// As Compare. Kinds, numbers of elements and keys must be equal. The sentence begins with `what`,
+// or with the part of it that differs.
 Comparison CompareValue(const onnx_file::FileValue& actual, const onnx_file::FileValue& expected,
                         const std::string& what, const Tolerance& tolerance);
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace onnxifi::comparison {
@@ -69,6 +70,8 @@ TEST(ValueComparisonTest, TellsTheLargestDifferenceThatIsAllowed) {
 
 TEST(ValueComparisonTest, FindsADifferenceInEveryPart) {
   const FileValue rows = Rows({{1, 2}, {3, 4}});
+  EXPECT_EQ(Compare(Tensor({1}), rows).worst_ratio, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(Compare(Rows({{1, 2}}), rows).worst_ratio, std::numeric_limits<double>::infinity());
   EXPECT_THAT(Compare(Tensor({1}), rows).sentence,
               HasSubstr("Output 'p' is a tensor instead of a sequence."));
   EXPECT_THAT(Compare(Rows({{1, 2}}), rows).sentence,

@@ -109,24 +109,21 @@ base::Result<FileValue> Parse(std::span<const std::byte> message, ValueKind kind
   }
 }
 
-// The fields of a SequenceProto that `elements` are.
+std::string SerializePlain(const FileValue& value);
+
+// The fields of a SequenceProto, or of an OptionalProto, that `elements` are.
 void AppendElements(const std::vector<FileValue>& elements, std::string& message) {
   constexpr int64_t kTypes[] = {5, 1, 3, 4};  // optional, tensor, sequence, map
   constexpr uint32_t kFields[] = {7, 3, 5, 6};
   if (elements.empty()) return;
   AppendIntegerField(message, 2, kTypes[static_cast<size_t>(elements[0].kind)]);
   for (const FileValue& element : elements) {
-    AppendBytesField(message, kFields[static_cast<size_t>(element.kind)], SerializeValue(element));
+    AppendBytesField(message, kFields[static_cast<size_t>(element.kind)], SerializePlain(element));
   }
 }
 
-}  // namespace
-
-base::Result<FileValue> ParseValue(std::span<const std::byte> message, ValueKind kind) {
-  return Parse(message, kind, /*depth=*/0);
-}
-
-std::string SerializeValue(const FileValue& value) {
+// An optional's element as it is alone.
+std::string SerializePlain(const FileValue& value) {
   std::string message;
   switch (value.kind) {
     case FileValue::Kind::kNothing:
@@ -153,6 +150,21 @@ std::string SerializeValue(const FileValue& value) {
       break;
     }
   }
+  return message;
+}
+
+}  // namespace
+
+base::Result<FileValue> ParseValue(std::span<const std::byte> message, ValueKind kind) {
+  return Parse(message, kind, /*depth=*/0);
+}
+
+std::string SerializeValue(const FileValue& value, ValueKind declared) {
+  if (declared != ValueKind::kOptional || value.kind == FileValue::Kind::kNothing) {
+    return SerializePlain(value);
+  }
+  std::string message;
+  AppendElements({value}, message);
   return message;
 }
 

@@ -30,9 +30,9 @@ struct FileValue {
 // Reads the bytes of the message that a value of this kind has. As ParseTensor.
 base::Result<FileValue> ParseValue(std::span<const std::byte> message, ValueKind kind);
 
-// The bytes of the message that a value of this kind has: a TensorProto, SequenceProto or MapProto;
-// an OptionalProto of nothing.
-std::string SerializeValue(const FileValue& value);
+// The bytes of the message that a value has which a model declares so: an optional's is an
+// OptionalProto, of its element or of nothing.
+std::string SerializeValue(const FileValue& value, ValueKind declared);
 
 base::Result<FileValue> ReadValueFile(const std::filesystem::path& path, ValueKind kind);
 

@@ -105,7 +105,7 @@ TEST(ValueFile, ReadsWhatItWrites) {
   FileValue outer;
   outer.kind = FileValue::Kind::kSequence;
   outer.elements = {rows, FileValue{.name = {}, .kind = FileValue::Kind::kSequence}};
-  const auto read = Parse(SerializeValue(outer), ValueKind::kSequence);
+  const auto read = Parse(SerializeValue(outer, ValueKind::kSequence), ValueKind::kSequence);
   ASSERT_TRUE(read.ok()) << read.status().Text();
   ASSERT_EQ(read->elements.size(), 2U);
   EXPECT_EQ(read->elements[1].kind, FileValue::Kind::kSequence);
@@ -119,8 +119,12 @@ TEST(ValueFile, ReadsWhatItWrites) {
     ASSERT_EQ(map.elements.size(), 2U);
     EXPECT_EQ(map.elements[1].tensor.bytes, rows.elements[k].elements[1].tensor.bytes);
   }
-  EXPECT_EQ(Parse(SerializeValue(FileValue()), ValueKind::kOptional)->kind,
-            FileValue::Kind::kNothing);
+  for (const FileValue& optional : {FileValue(), Map(ElementType::kString), rows}) {
+    const auto again = Parse(SerializeValue(optional, ValueKind::kOptional), ValueKind::kOptional);
+    ASSERT_TRUE(again.ok()) << again.status().Text();
+    EXPECT_EQ(again->kind, optional.kind);
+    EXPECT_EQ(again->elements.size(), optional.elements.size());
+  }
 }
 
 }  // namespace

@@ -113,9 +113,12 @@ struct Steps {
   int count;  // of steps
 };
 
+bool IsInteger(float x) { return x == std::trunc(x); }
+
 // Whether the numbers between the two are those of bytes of a type.
 bool AreBytes(float low, float high, bool is_signed) {
-  return low >= (is_signed ? -128.0f : 0.0f) && high <= (is_signed ? 127.0f : 255.0f);
+  return low <= high && low >= (is_signed ? -128.0f : 0.0f) &&
+         high <= (is_signed ? 127.0f : 255.0f);
 }
 
 // Writes the operations as steps; false where some can be none.
@@ -148,9 +151,9 @@ bool FindSteps(const FusedOperands& fused, Steps& found) {
         found.quantizations[quantizations] = quantization;
         steps[count++] = {StepKind::kQuantize, 0, quantizations++};
         k += kQuantizeLength - 1;
-        is_integer = true;
         low = quantization.low;
         high = quantization.high;
+        is_integer = IsInteger(quantization.sum) && IsInteger(low) && IsInteger(high);
         break;
       }
       case FusedOp::kWrapInt8:
@@ -241,7 +244,10 @@ HWY_INLINE bool RunBlock(const FusedOperands& fused, const Steps& steps, int64_t
   for (int v = 0; v < kVectors; ++v) values[v] = LoadAsFloat(first + v * lanes);
   for (const Step* step = steps.steps; step != steps.steps + steps.count; ++step) {
     const Vec number = hn::Set(d, step->number);
-    const auto* operand = reinterpret_cast<const float*>(fused.operands[step->position]) + i;
+    const auto operand_at = [&](int v) HWY_ATTR {
+      const auto* lanes_of = reinterpret_cast<const float*>(fused.operands[step->position]);
+      return hn::LoadU(d, lanes_of + i + v * lanes);
+    };
     switch (step->kind) {
       case StepKind::kAdd:
 #pragma GCC unroll 8
@@ -250,13 +256,13 @@ HWY_INLINE bool RunBlock(const FusedOperands& fused, const Steps& steps, int64_t
       case StepKind::kAddLanes:
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
-          values[v] = hn::Add(values[v], hn::LoadU(d, operand + v * lanes));
+          values[v] = hn::Add(values[v], operand_at(v));
         }
         break;
       case StepKind::kSubLanes:
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
-          values[v] = hn::Sub(values[v], hn::LoadU(d, operand + v * lanes));
+          values[v] = hn::Sub(values[v], operand_at(v));
         }
         break;
       case StepKind::kMul:
@@ -266,7 +272,7 @@ HWY_INLINE bool RunBlock(const FusedOperands& fused, const Steps& steps, int64_t
       case StepKind::kMulLanes:
 #pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
-          values[v] = hn::Mul(values[v], hn::LoadU(d, operand + v * lanes));
+          values[v] = hn::Mul(values[v], operand_at(v));
         }
         break;
       // What is no number stays none where it is the second operand.

@@ -233,10 +233,13 @@ TEST(FusedOperationsTest, CastsAsTheLoopsOfCastsDo) {
           const ExprOp op = kSimple[roll(0, kinds)];
           append(op, op == ExprOp::kMax || op == ExprOp::kMin || roll(0, 1) == 0, -3, 3);
         }
-        // Or of neither type, and not wholly of int8.
-        constexpr float kBounds[][2] = {{-128, 127}, {0, 255}, {-100, 300}};
-        const int bounds = roll(0, 8) < 8 ? roll(0, 1) : 2;
-        const float added = roll(0, 3) == 0 ? -0.0F : static_cast<float>(roll(-9, 130));
+        // Or of neither type, with a fraction, or crossed.
+        constexpr float kBounds[][2] = {{-128, 127}, {0, 255},   {-100, 300},
+                                        {0, 6.5F},   {-5, -300}, {0, -10}};
+        const int bounds = roll(0, 8) < 8 ? roll(0, 1) : roll(2, 5);
+        const float added = roll(0, 3) == 0   ? -0.0F
+                            : roll(0, 9) == 0 ? 0.5F
+                                              : static_cast<float>(roll(-9, 130));
         for (size_t k = 0; quantizes && k < std::size(kQuantize); ++k) {
           const float number[][2] = {{0.01F, 40},
                                      {0, 0},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Quantization: what QuantizeLinear does to float32, as few operations on vectors, for chains of
-// float32 and for those that end in bytes. Included once per target of Highway.
+// float32 and for those with bytes. Included once per target of Highway.
 
 #if defined(ONNXIFI_BACKENDS_CPU_ENGINE_QUANTIZATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ONNXIFI_BACKENDS_CPU_ENGINE_QUANTIZATION_INL_H_

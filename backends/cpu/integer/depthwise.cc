@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Depthwise: per position of the result the addresses of the taps, then a loop over vectors of
-// channels with a loop over taps within, two at a time: one instruction adds up their products in
-// 16 bits.
+// channels with a loop over taps within, two at a time: where there is an instruction that adds up
+// two products of 16-bit numbers, it does.
 
 #include "backends/cpu/integer/depthwise.h"
 
@@ -225,7 +225,7 @@ void SumWindows(const DepthwiseImage& image, const int32_t* start, int64_t first
                   begin[axis] + (along.kernel - 1) * along.dilation < along.in;
     }
     if (is_inside) {
-      for (int64_t t = 0; t < count; ++t) taps[t] = image.data + first + offsets[t];
+      for (int64_t t = 0; t < count; ++t) taps[t] = image.data + (first + offsets[t]);
     } else {
       int64_t t = 0;
       for (int64_t tap_z = 0; tap_z < z.kernel; ++tap_z) {
@@ -233,12 +233,12 @@ void SumWindows(const DepthwiseImage& image, const int32_t* start, int64_t first
           for (int64_t tap_x = 0; tap_x < x.kernel; ++tap_x, ++t) {
             const bool is_pixel = HasPixel(z, begin[0], tap_z) && HasPixel(y, begin[1], tap_y) &&
                                   HasPixel(x, begin[2], tap_x);
-            taps[t] = is_pixel ? image.data + first + offsets[t] : image.fill + first_channel;
+            taps[t] = is_pixel ? image.data + (first + offsets[t]) : image.fill + first_channel;
           }
         }
       }
     }
-    taps[count] = taps[count - 1];  // an odd one's second, whose weights are 0
+    if (count % 2 != 0) taps[count] = taps[count - 1];  // whose weights are 0
     sum_taps(taps, pairs, image.weights + first_channel, image.axes.channels, start + first_channel,
              channels, sums);
     for (int axis = kSpatialAxes; axis-- > 0;) {

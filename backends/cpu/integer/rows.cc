@@ -130,7 +130,7 @@ class WindowRows final : public RowSource {
         joins_taps_(axes.channel_stride == 1 && axes.spatial[2].dilation == 1 &&
                     axes.spatial[2].image_stride == axes.channels),
         copies_whole_rows_(joins_taps_ && axes.spatial[0].kernel == 1 &&
-                      axes.channels * axes.spatial[2].kernel <= kSlackBytes) {
+                           axes.channels * axes.spatial[2].kernel <= kSlackBytes) {
     for (const WindowAxis& axis : axes.spatial) image_bytes_ += (axis.in - 1) * axis.image_stride;
     image_bytes_ += axes.channels;
   }
