@@ -24,7 +24,7 @@ import make_opset_cases
 TREE = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = TREE / "docs" / "operators.md"
 # Those on which tools/test runs the suite.
-DEVICES = ("auto", "cpu", "null", "opencl", "vulkan")
+DEVICES = ("auto", "cpu", "null", "opencl", "vulkan", "cuda")
 # And those on which it runs the cases of the domains beside ONNX's.
 DOMAIN_DEVICES = ("auto", "cpu", "null", "vulkan", "cuda")
 
