@@ -490,7 +490,11 @@ IslandModel WholeModel::Extract(std::span<const int32_t> nodes) const {
       const bool leaves =
           value.is_output || std::any_of(value.readers.begin(), value.readers.end(),
                                          [&](int32_t reader) { return !inside.contains(reader); });
-      if (!leaves) continue;
+      if (!leaves) {
+        // Devices were asked about the node with it: a rank may be known from here alone.
+        if (parts.types.contains(name)) declare(position, *graph.add_value_info());
+        continue;
+      }
       island.outputs.push_back(position);
       declare(position, *graph.add_output());
     }

@@ -56,14 +56,18 @@ struct Heads {
   Dim of_k;
 
   bool are_shared() const { return of_q != of_k; }
-  bool are_known() const { return of_q.is_constant() && of_k.is_constant(); }
+  // Few enough for a constant of their positions.
+  bool are_listed() const {
+    constexpr int64_t kMaxListed = 4096;
+    return of_q.is_constant() && of_k.is_constant() && of_q.constant() <= kMaxListed;
+  }
 };
 
 // Heads of K or V, each as often as heads of Q share it. `like_q`: of as many heads as Q.
 ValueId Repeat(GraphBuilder& graph, ValueId value, ValueId like_q, const Heads& heads) {
   if (!heads.are_shared()) return value;
   ValueId positions;
-  if (heads.are_known()) {
+  if (heads.are_listed()) {
     std::vector<int64_t> numbers;
     const int64_t group = heads.of_q.constant() / heads.of_k.constant();
     for (int64_t head = 0; head < heads.of_q.constant(); ++head) numbers.push_back(head / group);

@@ -269,7 +269,9 @@ class GraphLowering : public BodyLowering {
       if (node.inputs[k] == kNoValue || !values_.HasOpenRank(node.inputs[k])) continue;
       lowering.GiveOpenRank(static_cast<int>(k));
     }
-    ONNXIFI_RETURN_IF_ERROR(lower(lowering));
+    const Status lowered = lower(lowering);
+    if (!lowered.ok() && lowering.FindOpenRank() < 0) return lowered;
+    // Of another rank the node may be right.
     if (const int open = lowering.FindOpenRank(); open >= 0) {
       return values_.Resolve(node.inputs[static_cast<size_t>(open)]);
     }

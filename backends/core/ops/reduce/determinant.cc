@@ -186,8 +186,13 @@ Status LowerDet(Lowering& lowering) {
     }
     rest = elimination.rest();
   } else {
+    // None where there is no matrix: an order alone may be any number.
+    Dim matrices = 1;
+    for (size_t axis = 0; axis + 2 < square.shape.size(); ++axis)
+      matrices = matrices * square.shape[axis];
     StepBuilder count(lowering, {});
-    const Operand columns = count.WriteMap(count.Extent(order), ElementType::kInt64);
+    const Operand columns =
+        count.WriteMap(count.Extent(order * Min(matrices, 1)), ElementType::kInt64);
     ONNXIFI_ASSIGN_OR_RETURN(
         const std::vector<Operand> results,
         MakeLoop(lowering, columns, {rest.matrix, rest.determinant, rest.is_used},

@@ -108,6 +108,17 @@ TEST(DetTest, OfNothingIsOne) {
   }
 }
 
+// The loop has no column to go over, whatever their number is.
+TEST(DetTest, OfNoMatrixEndsAtOnce) {
+  constexpr int64_t kOrder = int64_t{1} << 40;
+  for (const auto& form : {Given, Symbolic}) {
+    const auto out =
+        RunOperator({"Det", 22, {}, {form({0, kOrder, kOrder}, {}, ElementType::kFloat32)}});
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_TRUE(Numbers((*out)[0]).empty());
+  }
+}
+
 TEST(DetTest, RefusesWhatIsNotSquare) {
   for (const auto& form : {Given, Symbolic}) {
     const auto out =

@@ -84,6 +84,10 @@ bool GraphEdit::Bypass(NodeId id, ValueId value) {
     Node* producer = Producer(value);
     if (producer == nullptr || graph_.IsOutput(value)) return false;
     std::replace(producer->outputs.begin(), producer->outputs.end(), value, out);
+    // What is declared of the one alone is true of both.
+    graph::Type& declared = graph_.values[static_cast<size_t>(out)].type;
+    const graph::Type& known = graph_.values[static_cast<size_t>(value)].type;
+    if (!declared.extents && known.extents) declared = known;
     producers_[static_cast<size_t>(out)] = producers_[static_cast<size_t>(value)];
     Replace(value, out);
   }
