@@ -228,7 +228,6 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
   graph_options.lasting_model = takes(ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL);
   graph_options.caller_runs = takes(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);  // Run waits
   if (takes(ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION)) graph_options.precision = precision;
-  graph_options.values = takes(ONNXIFI_SDK_GRAPH_PROPERTY_VALUES);
   graph_options.placement = placement;
   if (placement && !takes(ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT)) {
     return base::Status(
@@ -237,12 +236,14 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
                     KeyOf(device)));
   }
   const onnx_file::ValueOutline* const other = FindOtherThanNumbers(request.outline);
-  if (other != nullptr && !graph_options.values) {
+  const bool takes_values = takes(ONNXIFI_SDK_GRAPH_PROPERTY_VALUES);
+  if (other != nullptr && !takes_values) {
     return base::Status(
         base::Code::kUnsupportedProperty,
         fmt::format("'{}' is no tensor of numbers, and device '{}' takes nothing else.",
                     other->name, KeyOf(device)));
   }
+  graph_options.values = other != nullptr;
   auto graph = backend->InitGraph(request.model, graph_options);
   if (!graph) return ToStatus(graph.error(), "initialising the model");
   times.init_graph_ms = stopwatch.Lap();
@@ -254,8 +255,14 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
   if (!session.by_values_) {
     ONNXIFI_ASSIGN_OR_RETURN(const std::vector<OutputShape> shapes,
                              InferShapes(session.graph_, request.inputs, outline));
-    session.by_values_ =
-        graph_options.values && !HasBounds(shapes, options, outline, request.expected);
+    if (takes_values && !HasBounds(shapes, options, outline, request.expected)) {
+      // Once more; a plain plugin behind libonnxifi refuses it, and then only a bound helps.
+      graph_options.values = true;
+      if (auto by_values = session.backend_.InitGraph(request.model, graph_options)) {
+        session.graph_ = *std::move(by_values);
+        session.by_values_ = true;
+      }
+    }
     if (!session.by_values_) {
       ONNXIFI_ASSIGN_OR_RETURN(session.outputs_,
                                MakeOutputs(shapes, options, outline, request.expected));
