@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DFT (opset 17 and later) and STFT: a product with a matrix of cosines and sines, which is a
-// constant where the length and the number of parts are. The frames of STFT are a view of the signal, its window a factor of
-// the matrix.
+// constant where the length and the number of parts are. The frames of STFT are a view of the
+// signal, its window a factor of the matrix.
 
 #include <numbers>
 #include <utility>
