@@ -29,8 +29,8 @@ With --against-library the peer is another build of this library, "before", with
 beside it: two builds in turns. Neither ONNX Runtime nor OpenVINO is needed then.
 
 --population runs the networks of population.py instead of the models of the table, by default with two
-threads and fewer turns; --held-out those of them that are run for closing notes only. Of each run it
-adds which share the reference's loops took, and its longest step, from the profile. With --json what the
+threads and fewer turns; --held-out those of them that are run for closing notes only. With --batch those
+that are drawn for one image or sequence only are left out. Of each run it adds which share the reference's loops took, and its longest step, from the profile. With --json what the
 file holds already is kept and not measured again, so that shards (--shard 1/4 ...) and runs that were
 cut short add up to one report.
 
@@ -173,8 +173,6 @@ def parse_arguments():
     arguments = parser.parse_args()
     if arguments.held_out and not arguments.population:
         parser.error("--held-out is for --population.")
-    if arguments.population and arguments.batch != 1:
-        parser.error(f"--batch is {arguments.batch}; the population is drawn for 1.")
     for name, table, of_population in (("threads", "1,2", "2"), ("rounds", 7, 5), ("loads", 7, 1)):
         if getattr(arguments, name) is None:
             setattr(arguments, name, of_population if arguments.population else table)
@@ -500,7 +498,7 @@ def main():
         for number, name in enumerate(wanted, start=1):
             try:
                 if arguments.population:
-                    model = model_set.load_of_population(name)
+                    model = model_set.load_of_population(name, arguments.batch)
                 else:
                     model = model_set.load(name, made_folder, arguments.batch, pathlib.Path(place))
             except (model_set.BatchError, population.PopulationError) as fault:

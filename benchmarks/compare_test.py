@@ -8,7 +8,9 @@ import unittest
 
 import numpy
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 import agreement
 import compare
@@ -17,7 +19,7 @@ import model_set
 import ncnn_models
 import population
 import reference_share
-from networks import drawing, float64
+from networks import drawing, float64, image, narrow
 
 
 class MeasureDifference(unittest.TestCase):
@@ -89,7 +91,6 @@ class MakeBatched(unittest.TestCase):
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
     def test_gives_every_image_its_own_result(self):
-        from onnx.reference import ReferenceEvaluator
 
         model = model_set.make_batched(self._model([1, 6]), 5)
         x = numpy.random.default_rng(3).standard_normal((5, 2, 3)).astype(numpy.float32)
@@ -144,6 +145,46 @@ class Population(unittest.TestCase):
         for name in ("perceptron", "trees_one", "decoder_long"):
             model = population.ENTRIES[name].draw().finish()
             self.assertTrue(model.graph.output[0].type.tensor_type.HasField("shape"))
+
+    def test_batches_are_drawn_where_a_network_has_them(self):
+        small = {"width": 16, "layers": 1, "patch": 56, "heads": 1}
+        model = image.make_vision_transformer("batches", batch=3, **small).finish()
+        (scores,) = model.graph.output
+        self.assertEqual([dim.dim_value for dim in scores.type.tensor_type.shape.dim], [3, 1000])
+        self.assertGreaterEqual(sum(map(population.takes_batches, population.ENTRIES)), 15)
+        with self.assertRaisesRegex(model_set.BatchError, "'decoder' is left out at batch 8"):
+            model_set.load_of_population("decoder", 8)
+
+    def test_bfloat16_keeps_float32_outside_and_rounds_what_is_expected(self):
+        net = drawing.Drawing("bfloat16")
+        x = net.add_input("x", numpy.array([[1 + 2**-9, 3.0]], numpy.float32))
+        lowest = float(numpy.finfo(numpy.float32).min)
+        net.add_output(net.add_scalar("Add", net.add_scalar("Mul", x, 1 + 2**-7), 0.0), "y")
+        net.add_output(net.add_scalar("Max", x, lowest), "z")
+        wide = net.finish()
+        made = narrow.make_bfloat16(wide)
+        self.assertEqual({value.type.tensor_type.elem_type for value in made.graph.output}, {1})
+        self.assertEqual({tensor.data_type for tensor in made.graph.initializer}, {TensorProto.BFLOAT16})
+        for tensor in made.graph.initializer:
+            self.assertTrue(numpy.isfinite(numpy_helper.to_array(tensor).astype(numpy.float32)).all())
+        y, z = ReferenceEvaluator(narrow.round_to_bfloat16(wide)).run(None, net.samples)
+        numpy.testing.assert_array_equal(y, [[1 + 2**-7, 3.03125]])
+        numpy.testing.assert_array_equal(z, [[1.0, 3.0]])
+
+    def test_unpacked_matrices_are_what_four_bits_say(self):
+        net = drawing.Drawing("packed")
+        x = net.add_normal_input("x", (2, 40))
+        net.add_output(net.project(x, 40, 24, bias=False), "y")
+        packed = narrow.quantize(net.finish(), net.samples, "4bit")
+        (node,) = packed.graph.node
+        self.assertEqual(node.op_type, "MatMulNBits")
+        # With operands in float32.
+        kept = [each for each in node.attribute if each.name != "accuracy_level"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+        answer = onnxruntime.InferenceSession(packed.SerializeToString()).run(None, net.samples)
+        (mine,) = ReferenceEvaluator(narrow.unpack(packed)).run(None, net.samples)
+        numpy.testing.assert_allclose(mine, answer[0], rtol=1e-5, atol=1e-5)
 
     def test_expected_values_are_those_of_float64(self):
         net = drawing.Drawing("float64")

@@ -208,9 +208,11 @@ def _list_light():
     return sorted(folder.glob("light_*.onnx"))
 
 
-def load_of_population(name):
-    """Returns a Model of population.py."""
-    made = population.make(name)
+def load_of_population(name, batch=1):
+    """Returns a Model of population.py. BatchError where the network is drawn for a batch of 1 only."""
+    if batch != 1 and not population.takes_batches(name):
+        raise BatchError(f"Network '{name}' is left out at batch {batch}: it is drawn for one.")
+    made = population.make(name, batch)
     kind = population.ENTRIES[name].kind
     return Model(name, kind, made.path, made.inputs, made.expected, allowed=made.allowed)
 

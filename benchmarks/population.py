@@ -9,14 +9,16 @@ closing note of a change only.
 Run by itself it makes the models that are not there yet and prints their folder. Each is run once by
 ONNX Runtime then; a network whose answers are constant or not finite is refused.
 
-Expected values are those of the network in float32, computed in float64. A network of narrow numbers may
-lie as far from them as ONNX Runtime's answers to the same model do, and a quarter more.
+Expected values are those of the network in float32, computed in float64; of matrices of 4 bits, with the
+numbers that these say. A network of narrow numbers may lie as far from them as ONNX Runtime's answers to the
+same model do, and a quarter more.
 """
 
 import argparse
 import dataclasses
 import functools
 import hashlib
+import inspect
 import json
 import pathlib
 import sys
@@ -44,7 +46,7 @@ class Entry:
     name: str
     kind: str
     draw: object  # a function of the name that returns a networks.drawing.Drawing
-    # "float32", "float16", or an int8 form of networks.narrow.quantize.
+    # "float32", "float16", "bfloat16", or a form of networks.narrow.quantize.
     precision: str = "float32"
     # Differences beyond so many tolerances of compare.py are faults. Nothing: _NARROW_ALLOWANCE.
     allowed: float | None = 1.0
@@ -143,6 +145,14 @@ def _list_entries():
     half = {"allowed": None, "precision": "float16"}
     add("float16", "encoder_half", sequence.make_encoder, 128, **half)
     add("float16", "residual_half", image.make_residual, **small, **half)
+    bfloat16 = {"allowed": None, "precision": "bfloat16"}
+    add("bfloat16", "encoder_bfloat16", sequence.make_encoder, 128, **bfloat16)
+    add("bfloat16", "residual_bfloat16", image.make_residual, **small, **bfloat16)
+    # The weights are more than caches hold.
+    packed = {"precision": "4bit", "width": 1024, "heads": 16, "shared": 4, "layers": 8, "allowed": None}
+    add("4-bit", "decoder_4bit", sequence.make_decoder, **packed)
+    fused = {"has_expected": False, "allowed": 100.0}
+    add("4-bit", "decoder_4bit_fused", sequence.make_fused_decoder, **{**packed, **fused})
     return entries
 
 
@@ -158,6 +168,11 @@ def list_names(is_held=False, shard=None):
     """The names outside the held-out third, or inside it, in order; of `shard` (i, n) every n-th."""
     names = [name for name in ENTRIES if is_held_out(name) == is_held]
     return names[shard[0] - 1 :: shard[1]] if shard else names
+
+
+def takes_batches(name):
+    """Whether a network is drawn for batches of more than 1, too."""
+    return "batch" in inspect.signature(ENTRIES[name].draw.func).parameters
 
 
 def _check_answers(name, path, inputs):
@@ -188,18 +203,26 @@ def _make_folder():
     return case_store.find_cache_root() / "population" / stamp
 
 
-def _draw(entry, folder):
+def _draw(entry, batch, folder):
     """Writes a network into its folder: the model, inputs, expected values, the allowed difference."""
-    path = folder / "model.onnx"
-    net = entry.draw()
+    path = asked = folder / "model.onnx"
+    net = entry.draw() if batch == 1 else entry.draw(batch=batch)
     wide = net.finish()
     if entry.precision == "float32":
         onnx.save(wide, path)
     elif entry.precision == "float16":
         onnx.save(narrow.halve(wide), path)
+    elif entry.precision == "bfloat16":
+        onnx.save(narrow.make_bfloat16(wide), path)
+        # ONNX Runtime multiplies no bfloat16 on processors.
+        asked = folder / "rounded.onnx"
+        onnx.save(narrow.round_to_bfloat16(wide), asked)
     else:
-        onnx.save(narrow.quantize(wide, net.samples, entry.precision), path)
-    answers = _check_answers(entry.name, path, net.samples)
+        narrowed = narrow.quantize(wide, net.samples, entry.precision)
+        onnx.save(narrowed, path)
+        if entry.precision == "4bit" and entry.has_expected:
+            wide = narrow.unpack(narrowed)
+    answers = _check_answers(entry.name, asked, net.samples)
     allowed = entry.allowed
     if entry.has_expected:
         expected = float64.evaluate(wide, net.samples)
@@ -221,13 +244,13 @@ def _read_arrays(path):
         return {key: file[key] for key in file.files}
 
 
-def make(name):
-    """Returns a Network; draws it where it is not there yet."""
-    entry, folder = ENTRIES[name], _make_folder() / name
+def make(name, batch=1):
+    """Returns a Network, of `batch` images or sequences; draws it where it is not there yet."""
+    entry, folder = ENTRIES[name], _make_folder() / (name if batch == 1 else f"{name}_of_{batch}")
     # The last file that is written.
     if not (folder / "inputs.npz").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _draw(entry, folder)
+        _draw(entry, batch, folder)
     return Network(
         folder / "model.onnx",
         _read_arrays(folder / "inputs.npz"),

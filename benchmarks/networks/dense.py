@@ -17,11 +17,13 @@ def _shrink(net, x, fan_in, widths, activation="Relu"):
     return stages
 
 
-def make_unet(name, size=256, widths=(16, 32, 64, 128), is_symbolic=False, mode="linear"):
+def make_unet(
+    name, size=256, widths=(16, 32, 64, 128), is_symbolic=False, mode="linear", batch=1
+):
     """`mode`: how it goes up again: a mode of Resize, or "transposed"."""
     net = Drawing(name)
-    dims = [1, 3, "height", "width"] if is_symbolic else None
-    stages = _shrink(net, net.add_image("image", (1, 3, size, size), dims), 3, widths)
+    dims = [batch, 3, "height", "width"] if is_symbolic else None
+    stages = _shrink(net, net.add_image("image", (batch, 3, size, size), dims), 3, widths)
     x, fan_in = stages[-1], widths[-1]
     for skip, channels in zip(stages[-2::-1], widths[-2::-1]):
         if mode == "transposed":
@@ -40,47 +42,47 @@ def make_unet(name, size=256, widths=(16, 32, 64, 128), is_symbolic=False, mode=
     return net
 
 
-def make_dilated_segmentation(name, size=320, classes=21):
+def make_dilated_segmentation(name, size=320, classes=21, batch=1):
     """A backbone of stride 8 and 16, dilated convolutions side by side, and a bilinear way back."""
     net = Drawing(name)
-    low, middle, x = _shrink(net, net.add_image("image", (1, 3, size, size)), 3, (24, 48, 96))
+    low, middle, x = _shrink(net, net.add_image("image", (batch, 3, size, size)), 3, (24, 48, 96))
     x = net.convolve_block(x, 96, 160, stride=2)
     cells = size // 8
     parts = [net.convolve_block(x, 160, 64, 1)]
     parts += [net.convolve_block(x, 160, 64, 3, dilation=rate) for rate in (6, 12, 18)]
     pooled = net.convolve_block(net.pool_all(x), 160, 64, 1)
-    parts.append(net.resize(pooled, "linear", sizes=[1, 64, cells, cells]))
+    parts.append(net.resize(pooled, "linear", sizes=[batch, 64, cells, cells]))
     x = net.convolve_block(net.add_node("Concat", *parts, axis=1), 320, 64, 1)
-    x = net.resize(x, "linear", sizes=[1, 64, size // 2, size // 2])
+    x = net.resize(x, "linear", sizes=[batch, 64, size // 2, size // 2])
     x = net.add_node("Concat", x, net.convolve_block(middle, 48, 16, 1), axis=1)
     x = net.convolve(net.convolve_block(x, 80, 64), 64, classes, 1)
-    x = net.resize(x, "linear", sizes=[1, classes, size, size], coordinates="pytorch_half_pixel")
+    x = net.resize(x, "linear", sizes=[batch, classes, size, size], coordinates="pytorch_half_pixel")
     net.add_output(net.add_node("ArgMax", x, axis=1), "labels", 7)
     net.add_output(x, "scores")
     return net
 
 
-def make_pyramid_segmentation(name, size=384, classes=19):
+def make_pyramid_segmentation(name, size=384, classes=19, batch=1):
     """Four scales, each brought to the finest one by a bilinear Resize, joined and scored."""
     net = Drawing(name)
-    image = net.add_image("image", (1, 3, size, size))
+    image = net.add_image("image", (batch, 3, size, size))
     stages = _shrink(net, net.convolve_block(image, 3, 16, stride=2), 16, (24, 48, 96, 160))
     parts = []
     for x, channels in zip(stages, (24, 48, 96, 160)):
         x = net.convolve(x, channels, 64, 1)
-        parts.append(net.resize(x, "linear", sizes=[1, 64, size // 2, size // 2]))
+        parts.append(net.resize(x, "linear", sizes=[batch, 64, size // 2, size // 2]))
     x = net.convolve_block(net.add_node("Concat", *parts, axis=1), 256, 64, 1)
     x = net.convolve(x, 64, classes, 1)
-    x = net.resize(x, "linear", sizes=[1, classes, size, size], coordinates="align_corners")
+    x = net.resize(x, "linear", sizes=[batch, classes, size, size], coordinates="align_corners")
     net.add_output(x, "scores")
     return net
 
 
-def make_super_resolution(name, size=128, width=32, way="shuffle"):
+def make_super_resolution(name, size=128, width=32, way="shuffle", batch=1):
     """`way`: pixels out of channels, or a convolution after a Resize of that mode; the image is
     enlarged by a cubic Resize beside it."""
     net = Drawing(name)
-    image = net.add_image("image", (1, 3, size, size))
+    image = net.add_image("image", (batch, 3, size, size))
     first = x = net.convolve(image, 3, width)
     for _ in range(4):
         y = net.convolve(net.add_node("Relu", net.convolve(x, width, width)), width, width)
@@ -95,10 +97,10 @@ def make_super_resolution(name, size=128, width=32, way="shuffle"):
     return net
 
 
-def make_pose(name, size=192, points=17):
+def make_pose(name, size=192, points=17, batch=1):
     """An hourglass with the nearest pixels on its way up; heat maps and where each is highest."""
     net = Drawing(name)
-    x = net.convolve_block(net.add_image("image", (1, 3, size, size)), 3, 32, stride=2)
+    x = net.convolve_block(net.add_image("image", (batch, 3, size, size)), 3, 32, stride=2)
     widths = (32, 64, 96, 128)
     stages = _shrink(net, x, 32, widths)
     x, fan_in = stages[-1], widths[-1]
@@ -107,7 +109,7 @@ def make_pose(name, size=192, points=17):
         x = net.resize(net.convolve(x, fan_in, channels, 1), "nearest", [1, 1, 2, 2], **options)
         x, fan_in = net.convolve_block(net.add_node("Add", x, skip), channels, channels), channels
     maps = net.convolve(x, fan_in, points, 1)
-    flat = net.reshape(maps, 1, points, -1)
+    flat = net.reshape(maps, 0, points, -1)
     net.add_output(net.add_node("ArgMax", flat, axis=2, keepdims=0), "places", 7)
     net.add_output(maps, "maps")
     return net

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from networks import statistics
 
 _IR_VERSION = 9
+_VERSIONS = {"ai.onnx.ml": 3, "com.microsoft": 1}  # of domains beside ONNX's own
 
 
 class Drawing:
@@ -76,10 +77,11 @@ class Drawing:
         )[0]
 
     def add_split_node(self, op_type, *inputs, outputs, domain="", **attributes):
-        """A node with several outputs: a number of them, or names where `outputs` holds no None."""
+        """A node with several outputs: a number of them, or their names, of which None is made up and ""
+        left out."""
         names = [None] * outputs if isinstance(outputs, int) else outputs
         label = f"{op_type}_{len(self._nodes)}"
-        names = [name or f"{label}_{at}" for at, name in enumerate(names)]
+        names = [f"{label}_{at}" if name is None else name for at, name in enumerate(names)]
         self._nodes.append(
             helper.make_node(op_type, inputs, names, label, domain=domain, **attributes)
         )
@@ -222,7 +224,7 @@ class Drawing:
             self._nodes, self._name, self._inputs, self._outputs, self._initializers
         )
         opsets = [helper.make_opsetid("", self._opset)]
-        opsets += [helper.make_opsetid(domain, 3) for domain in sorted(self._domains)]
+        opsets += [helper.make_opsetid(domain, _VERSIONS[domain]) for domain in sorted(self._domains)]
         model = helper.make_model(
             graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="population"
         )

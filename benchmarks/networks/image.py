@@ -12,10 +12,10 @@ def _score(net, x, channels):
     return net
 
 
-def make_residual(name, size=224, width=64, repeats=(2, 2, 2, 2)):
+def make_residual(name, size=224, width=64, repeats=(2, 2, 2, 2), batch=1):
     """Pairs of 3 x 3 convolutions with a way around them."""
     net = Drawing(name)
-    x = net.convolve_block(net.add_image("image", (1, 3, size, size)), 3, width, 7, stride=2)
+    x = net.convolve_block(net.add_image("image", (batch, 3, size, size)), 3, width, 7, stride=2)
     x = net.add_node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     fan_in = width
     for stage, count in enumerate(repeats):
@@ -30,10 +30,10 @@ def make_residual(name, size=224, width=64, repeats=(2, 2, 2, 2)):
     return _score(net, x, fan_in)
 
 
-def make_grouped(name, width=48, group_width=24):
+def make_grouped(name, width=48, group_width=24, batch=1):
     """Bottlenecks whose 3 x 3 convolutions are grouped, with gates of channels."""
     net = Drawing(name)
-    x = net.convolve_block(net.add_image("image", (1, 3, 224, 224)), 3, 32, stride=2)
+    x = net.convolve_block(net.add_image("image", (batch, 3, 224, 224)), 3, 32, stride=2)
     fan_in = 32
     for stage, count in enumerate((1, 2, 4, 2)):
         channels = width << stage
@@ -51,9 +51,9 @@ def make_grouped(name, width=48, group_width=24):
     return _score(net, x, fan_in)
 
 
-def make_depthwise(name, activation="HardSwish", kernel=5):
+def make_depthwise(name, activation="HardSwish", kernel=5, batch=1):
     net = Drawing(name)
-    x = net.convolve_block(net.add_image("image", (1, 3, 224, 224)), 3, 16, stride=2)
+    x = net.convolve_block(net.add_image("image", (batch, 3, 224, 224)), 3, 16, stride=2)
     fan_in = 16
     for channels, count in ((24, 2), (40, 3), (80, 3), (112, 2), (160, 2)):
         for number in range(count):
@@ -74,32 +74,35 @@ def _encode(net, x, width, heads, layers):
     return net.normalize_row(x, width)
 
 
-def make_vision_transformer(name, width=192, heads=3, layers=6, patch=16):
+def make_vision_transformer(name, width=192, heads=3, layers=6, patch=16, batch=1):
     net = Drawing(name)
-    image = net.add_image("image", (1, 3, 224, 224))
+    image = net.add_image("image", (batch, 3, 224, 224))
     weights = net.draw_weight((width, 3, patch, patch), 1 / patch)
     x = net.add_node("Conv", image, weights, kernel_shape=[patch] * 2, strides=[patch] * 2)
-    x = net.transpose(net.reshape(x, 1, width, -1), 0, 2, 1)
-    x = net.add_node("Concat", net.draw_weight((1, 1, width), 1), x, axis=1)
+    x = net.transpose(net.reshape(x, 0, width, -1), 0, 2, 1)
+    token = net.draw_weight((1, 1, width), 1)
+    if batch > 1:
+        token = net.add_node("Expand", token, net.add_constant([batch, 1, 1]))
+    x = net.add_node("Concat", token, x, axis=1)
     x = net.add_node("Add", x, net.draw_weight((1, (224 // patch) ** 2 + 1, width), 0.5))
     x = _encode(net, x, width, heads, layers)
-    first = net.reshape(net.slice(x, 1, 0, 1), 1, width)
+    first = net.reshape(net.slice(x, 1, 0, 1), -1, width)
     net.add_output(net.connect(first, width, _CLASSES), "scores")
     return net
 
 
-def make_hybrid(name, width=128):
+def make_hybrid(name, width=128, batch=1):
     """Depthwise convolutions, then attention over 14 x 14 patches, then convolutions again."""
     net = Drawing(name)
-    x = net.convolve_block(net.add_image("image", (1, 3, 224, 224)), 3, 32, activation="silu", stride=2)
+    x = net.convolve_block(net.add_image("image", (batch, 3, 224, 224)), 3, 32, activation="silu", stride=2)
     fan_in = 32
     for channels in (64, 96, width):
         y = net.convolve_block(x, fan_in, 4 * fan_in, 1, "silu")
         y = net.convolve_block(y, 4 * fan_in, 4 * fan_in, 3, "silu", stride=2, group=4 * fan_in)
         x, fan_in = net.convolve_block(y, 4 * fan_in, channels, 1, ""), channels
-    y = net.transpose(net.reshape(x, 1, width, -1), 0, 2, 1)
+    y = net.transpose(net.reshape(x, 0, width, -1), 0, 2, 1)
     y = net.transpose(_encode(net, y, width, 4, 3), 0, 2, 1)
-    x = net.add_node("Concat", x, net.reshape(y, 1, width, 14, 14), axis=1)
+    x = net.add_node("Concat", x, net.reshape(y, 0, width, 14, 14), axis=1)
     return _score(net, net.convolve_block(x, 2 * width, 2 * width, 3, "silu"), 2 * width)
 
 

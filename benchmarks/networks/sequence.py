@@ -10,21 +10,21 @@ from networks.drawing import Drawing
 _VOCABULARY = 2000
 
 
-def _embed(net, length, width, dims=None):
-    tokens = net.generator.integers(1, _VOCABULARY, (1, length))
+def _embed(net, length, width, dims=None, batch=1):
+    tokens = net.generator.integers(1, _VOCABULARY, (batch, length))
     tokens = net.add_input("tokens", tokens, dims)
     x = net.add_node("Gather", net.draw_weight((_VOCABULARY, width), 1), tokens, axis=0)
     return x
 
 
-def make_encoder(name, length, width=256, heads=4, layers=4, is_symbolic=False):
+def make_encoder(name, length, width=256, heads=4, layers=4, is_symbolic=False, batch=1):
     net = Drawing(name)
-    dims = [1, "length"] if is_symbolic else None
-    x = _embed(net, length, width, dims)
+    dims = [batch, "length"] if is_symbolic else None
+    x = _embed(net, length, width, dims, batch)
     if not is_symbolic:
         x = net.add_node("Add", x, net.draw_weight((1, length, width), 0.5))
     x = net.normalize_row(x, width)
-    present = numpy.ones((1, length), numpy.int64)
+    present = numpy.ones((batch, length), numpy.int64)
     present[:, length - length // 8 :] = 0
     present = net.add_node("Cast", net.add_input("mask", present, dims), to=1)
     mask = net.add_node("Sub", net.add_constant(1.0), present)
@@ -33,7 +33,7 @@ def make_encoder(name, length, width=256, heads=4, layers=4, is_symbolic=False):
     for _ in range(layers):
         x = net.normalize_row(net.add_node("Add", x, net.attend(x, x, width, heads, mask)), width)
         x = net.normalize_row(net.add_node("Add", x, net.feed_forward(x, width, 4 * width)), width)
-    first = net.reshape(net.slice(x, 1, 0, 1), 1, width)
+    first = net.reshape(net.slice(x, 1, 0, 1), -1, width)
     net.add_output(net.add_node("Tanh", net.connect(first, width, width)), "pooled")
     net.add_output(x, "states")
     return net
@@ -78,6 +78,52 @@ def make_decoder(name, past=256, width=256, heads=4, shared=2, layers=4, is_symb
         x = net.add_node("Add", x, net.project(y, 3 * width, width, bias=False))
     net.add_output(net.project(net.normalize_rms(x, width), width, _VOCABULARY, bias=False), "scores")
     return net
+
+
+def make_fused_decoder(name, past=256, width=1024, heads=16, shared=4, layers=8):
+    """As make_decoder, in the operators of com.microsoft that builders of generative models write: caches
+    that only grow, rotations inside of the attention, sums that are normalized at once."""
+    net = Drawing(name)
+    domain, size, key_heads = "com.microsoft", width // heads, heads // shared
+    x = _embed(net, 1, width)
+    mask = net.add_input("mask", numpy.ones((1, past + 1), numpy.int64), [1, "total"])
+    lengths = net.add_node("ReduceSum", mask, net.add_constant([1]), keepdims=0)
+    lengths = net.add_node("Cast", net.add_node("Sub", lengths, net.add_constant([1])), to=6)
+    total = net.add_node("Gather", net.add_node("Shape", mask), net.add_constant(1), axis=0)
+    total = net.add_node("Cast", total, to=6)
+    angles = numpy.arange(2 * past)[:, None] / 10000 ** (numpy.arange(size // 2) / (size // 2))
+    tables = [net.add_constant(f(angles)) for f in (numpy.cos, numpy.sin)]
+    scale = lambda: net.add_constant(net.generator.uniform(0.6, 1.4, width))
+    y = net.normalize_rms(x, width)
+    for layer in range(layers):
+        parts = [net.project(y, width, fan_out, bias=False)
+                 for fan_out in (width, key_heads * size, key_heads * size)]
+        caches = [
+            net.add_normal_input(f"{role}_{layer}", (1, key_heads, past, size), [1, key_heads, "past", size])
+            for role in ("key", "value")
+        ]
+        y, *grown = net.add_split_node(
+            "GroupQueryAttention", *parts, *caches, lengths, total, *tables, outputs=3, domain=domain,
+            num_heads=heads, kv_num_heads=key_heads, do_rotary=1,
+        )
+        for role, cache in zip(("key", "value"), grown):
+            net.add_output(cache, f"new_{role}_{layer}", dims=[1, key_heads, "total", size])
+        y = net.project(y, width, width, bias=False)
+        y, x = _add_and_normalize(net, x, y, scale())
+        gate = net.activate(net.project(y, width, 3 * width, bias=False), "silu")
+        y = net.add_node("Mul", gate, net.project(y, width, 3 * width, bias=False))
+        y = net.project(y, 3 * width, width, bias=False)
+        y, x = _add_and_normalize(net, x, y, scale())
+    scores = net.project(y, width, _VOCABULARY, bias=False)
+    net.add_output(scores, "scores", dims=[1, 1, _VOCABULARY])
+    return net
+
+
+def _add_and_normalize(net, x, y, scale):
+    """The normalized sum, and the sum."""
+    made = net.add_split_node("SkipSimplifiedLayerNormalization", x, y, scale, outputs=[None, "", "", None],
+                              domain="com.microsoft", epsilon=1e-6)
+    return made[0], made[3]
 
 
 def make_encoder_decoder(name, length=64, width=256, heads=4, layers=3):
@@ -127,12 +173,12 @@ def make_recurrent_speech(name, frames=200, width=128, op_type="LSTM", direction
     return net
 
 
-def make_convolved_speech(name, frames=400, width=144, heads=3, layers=4):
+def make_convolved_speech(name, frames=400, width=144, heads=3, layers=4, batch=1):
     """Attention and depthwise 1-D convolutions in turns over a subsampled spectrogram."""
     net = Drawing(name)
-    x = net.add_normal_input("spectrogram", (1, 1, frames, 80))
+    x = net.add_normal_input("spectrogram", (batch, 1, frames, 80))
     x = net.convolve_block(net.convolve_block(x, 1, 32, stride=2), 32, 32, stride=2)
-    x = net.reshape(net.transpose(x, 0, 2, 1, 3), 1, -1, 32 * 20)
+    x = net.reshape(net.transpose(x, 0, 2, 1, 3), 0, -1, 32 * 20)
     x = net.project(x, 640, width)
     size = width // heads
     for _ in range(layers):
