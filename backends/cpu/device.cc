@@ -20,6 +20,7 @@
 #include "backends/cpu/matmul/double_products.h"
 #include "backends/cpu/matmul/few_rows.h"
 #include "backends/cpu/matmul/packed_matrix.h"
+#include "backends/cpu/matmul/quantized_weights.h"
 #include "backends/cpu/matmul/recipe.h"
 #include "backends/cpu/matmul/small_products.h"
 #include "backends/cpu/non_zero/non_zero.h"
@@ -131,6 +132,15 @@ RecipeResult SelectConstantMatrix(Question& question, std::string_view /*name*/)
       std::make_unique<matmul::Recipe>(std::move(methods)));
 }
 
+// Weights of few bits, which are dequantized where they are multiplied.
+RecipeResult SelectQuantizedWeights(Question& question, std::string_view /*name*/) {
+  ONNXIFI_ASSIGN_OR_RETURN(const matmul::QuantizedWeights weights,
+                           matmul::DescribeQuantizedWeights(question.facts));
+  ONNXIFI_RETURN_IF_ERROR(matmul::CheckConstant(question.facts, weights));
+  return std::unique_ptr<const device::Recipe>(std::make_unique<matmul::Recipe>(
+      matmul::Recipe::Methods{matmul::MakeMethod(weights)}));
+}
+
 RecipeResult SelectDoubleProducts(Question& question, std::string_view /*name*/) {
   return matmul::SelectDoubleProducts(question.facts);
 }
@@ -219,6 +229,7 @@ constexpr Implementation kImplementations[] = {
     {"gathered", IsGathered, SelectGathered},
     {"transposed", IsTransposed, SelectTransposed},
     {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
+    {"quantized weights", IsMatMul, SelectQuantizedWeights},
     {"byte product", IsContract, SelectByteProduct},
     {"float64 product", IsMatMul, SelectDoubleProducts},
     {"pooling", IsWindow, SelectPooling},
@@ -289,6 +300,10 @@ bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
   if (!facts.step.domain[1].is_constant()) return false;
   const int64_t outputs = facts.step.domain[1].constant() / contract.group;
   return outputs >= kMinOutputs || (outputs == 1 && contract.inner[0] == program::Dim(1));
+}
+
+bool Selector::PrefersQuantizedWeights(const device::Facts& facts) const {
+  return IsMatMul(facts.step) && matmul::DescribeQuantizedWeights(facts).ok();
 }
 
 // Sums are in another order than those of the steps that it stands for.

@@ -25,6 +25,7 @@ class Selector final : public device::Selector {
   device::FusedSelection SelectFused(device::FusableSteps fusable) const override;
   bool PrefersChannelsLast(const device::Facts& facts) const override;
   bool PrefersNarrowOperands(const device::Facts& facts) const override;
+  bool PrefersQuantizedWeights(const device::Facts& facts) const override;
   bool PrefersAttention(const device::Facts& facts) const override;
   bool PrefersWideFloats(const device::Facts& facts) const override;
   // Whatever the kernel does not take, such as float64, the reference does on all threads.
@@ -54,6 +55,9 @@ class Device final : public device::Device {
   }
   bool PrefersNarrowOperands(const device::Facts& facts) const override {
     return selector_.PrefersNarrowOperands(facts);
+  }
+  bool PrefersQuantizedWeights(const device::Facts& facts) const override {
+    return selector_.PrefersQuantizedWeights(facts);
   }
   bool PrefersAttention(const device::Facts& facts) const override {
     return selector_.PrefersAttention(facts);

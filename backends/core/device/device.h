@@ -225,6 +225,9 @@ class Selector {
   // Whether a Contract with operands of narrow types (program::FindProductOperand) runs at least as
   // fast as one whose operands other steps have widened in memory. Pure, like Select. Any thread.
   virtual bool PrefersNarrowOperands(const Facts& /*facts*/) const { return false; }
+  // Whether a Contract whose prologue dequantizes constant weights (program::MakeWeightProducts)
+  // runs at least as fast as one with the weights in float32. Pure, like Select. Any thread.
+  virtual bool PrefersQuantizedWeights(const Facts& /*facts*/) const { return false; }
 };
 
 class Device : public Selector {

@@ -57,8 +57,8 @@ bool HasSubgraph(const Node& node) {
   return has_subgraph;
 }
 
-// Whether a node makes floats of a matrix of bytes. It stays: a device may multiply the bytes, and
-// else folds the step that the node becomes.
+// Whether a node makes floats of a matrix of integers of a byte and less. It stays: a device may
+// multiply the integers, and else folds the step that the node becomes.
 bool DequantizesWeights(const Node& node, const Graph& graph) {
   if (node.op_type != "DequantizeLinear" || !node.domain.empty() || node.inputs.empty() ||
       node.inputs[0] == kNoValue) {
@@ -67,7 +67,7 @@ bool DequantizesWeights(const Node& node, const Graph& graph) {
   const std::optional<tensor::Tensor>& weights =
       graph.values[static_cast<size_t>(node.inputs[0])].constant;
   return weights && weights->extents().size() >= 2 && tensor::IsInteger(weights->type()) &&
-         tensor::BitWidth(weights->type()) == 8;
+         tensor::BitWidth(weights->type()) <= 8;
 }
 
 // Gradient differentiates nodes of its own graph, those of constants too.
@@ -92,10 +92,7 @@ class Folding {
       for (const ValueId input : graph.nodes[k].inputs) {
         if (input != kNoValue) readers_[static_cast<size_t>(input)].push_back(k);
       }
-      if (has_gradient || HasSubgraph(graph.nodes[k]) ||
-          DequantizesWeights(graph.nodes[k], graph)) {
-        states_[k] = State::kStays;
-      }
+      if (has_gradient || HasSubgraph(graph.nodes[k])) states_[k] = State::kStays;
     }
     for (size_t k = 0; k < graph.nodes.size(); ++k) Look(k);
   }
@@ -169,6 +166,11 @@ class Folding {
         is_ready = is_ready && constant;
         may_group = may_group &&
                     (constant ? constant->size_bytes() <= kMaxGroupedBytes : IsMadeInGroup(input));
+      }
+      if (is_ready && DequantizesWeights(graph_.nodes[k], graph_)) {
+        state = State::kStays;
+        ready_.erase(k);
+        continue;
       }
       if (is_ready) ready_.insert(k);
       if (!may_group) continue;

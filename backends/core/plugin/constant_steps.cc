@@ -111,7 +111,9 @@ class Folder {
       if (read.buffer == program::kNoBuffer || !HasNumbers(read)) return false;
       const Buffer& buffer = program_.buffers[read.buffer];
       if (buffer.kind != Buffer::Kind::kConstant) return false;
-      read_bytes += program_.constants[buffer.index].size_bytes();
+      // Packed elements count as the bytes that they may become.
+      const Tensor& constant = program_.constants[buffer.index];
+      read_bytes += std::max(constant.size_bytes(), constant.element_count());
     }
     int64_t written_bytes = 0, written_elements = 0;
     for (const View& write : step.writes) {

@@ -91,6 +91,28 @@ TEST(ConstantStepsTest, UnpacksAndWidensWeights) {
   }
 }
 
+TEST(ConstantStepsTest, WidensWeightsOfPackedTypes) {
+  ProgramMaker maker;
+  constexpr int64_t kCount = 200'000;
+  std::vector<uint8_t> packed(kCount / 2);
+  for (size_t k = 0; k < packed.size(); ++k) packed[k] = static_cast<uint8_t>(k * 37);
+  const Operand x = maker.Input({kCount});
+  const Operand codes = maker.Constant(
+      Tensor::FromBytes(ElementType::kUint4, {kCount}, std::as_bytes(std::span(packed))));
+  const Operand numbers = maker.Map(
+      {kCount}, {codes}, [](ExprPool&, const auto& loads) { return Cast(loads[0], kFloat); });
+  maker.Output(maker.Map({kCount}, {x, numbers}, Sum));
+  FoldSteps(maker);
+  ASSERT_EQ(maker.program.steps.size(), 1u);
+  const Buffer& folded = maker.program.buffers[static_cast<size_t>(numbers.view.buffer)];
+  ASSERT_EQ(folded.kind, Buffer::Kind::kConstant);
+  const auto values = maker.program.constants[static_cast<size_t>(folded.index)].values<float>();
+  for (size_t k = 0; k < packed.size(); k += 997) {
+    EXPECT_EQ(values[2 * k], static_cast<float>(packed[k] & 15)) << k;
+    EXPECT_EQ(values[2 * k + 1], static_cast<float>(packed[k] >> 4)) << k;
+  }
+}
+
 TEST(ConstantStepsTest, FoldsReductions) {
   ProgramMaker maker;
   ExprPool& pool = maker.program.exprs;

@@ -104,6 +104,12 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
                                      return selector.PrefersNarrowOperands({of, step});
                                    });
     }));
+    ONNXIFI_RETURN_IF_ERROR(RunPass("weight_products", times, program, [&](Program& whole) {
+      program::MakeWeightProducts(whole,
+                                  [&selector](const Program& of, const program::Step& step) {
+                                    return selector.PrefersQuantizedWeights({of, step});
+                                  });
+    }));
   }
   ONNXIFI_RETURN_IF_ERROR(
       times.Time("constant_steps", [&] { return FoldConstantSteps(program, host); }));

@@ -74,6 +74,15 @@ using PrefersNarrowOperands = std::function<bool(const Program& program, const S
 // Sums are of integers then, and rounded once. Of no more elements than an int32 holds for certain.
 void MakeIntegerProducts(Program& program, const PrefersNarrowOperands& prefers);
 
+// Whether the device multiplies with weights that it dequantizes at least as fast as with those in
+// float32. `step` is a product that does so in its prologue.
+using PrefersQuantizedWeights = std::function<bool(const Program& program, const Step& step)>;
+
+// Moves a Map that dequantizes weights of at most 8 bits, which are computed from constants alone,
+// into the product that reads them as B, where the device prefers it: the weights stay as narrow as
+// they are, and each is dequantized where it is multiplied.
+void MakeWeightProducts(Program& program, const PrefersQuantizedWeights& prefers);
+
 // Moves a Map that only widens a tensor (IsWidening of product_operand.h) into the prologue of the
 // product that alone reads its result, where the device prefers it.
 void FuseWidenings(Program& program, const PrefersNarrowOperands& prefers);

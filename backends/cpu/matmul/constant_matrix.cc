@@ -32,6 +32,16 @@ Result<int64_t> Stride(const program::View& view, size_t axis, int64_t extent) {
 
 Result<ConstantMatrix> DescribeConstantMatrix(const device::Facts& facts) {
   const program::Step& step = facts.step;
+  ONNXIFI_ASSIGN_OR_RETURN(ConstantMatrix matrix, DescribeAnyMatrix(facts));
+  if (!facts.IsConstant(step.reads[1])) {
+    return Status(Code::kUnsupportedAttribute, "The matrix is computed at run time.");
+  }
+  ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, 1));
+  return matrix;
+}
+
+Result<ConstantMatrix> DescribeAnyMatrix(const device::Facts& facts) {
+  const program::Step& step = facts.step;
   const Contract* contract = step.As<Contract>();
   if (contract == nullptr || contract->form != Contract::Form::kMatMul) {
     return Status(Code::kUnsupportedOperator, "The step is no matrix product.");
@@ -41,12 +51,7 @@ Result<ConstantMatrix> DescribeConstantMatrix(const device::Facts& facts) {
     return Status(Code::kUnsupportedDatatype,
                   "The product has something else than one float32 result.");
   }
-  if (!facts.IsConstant(step.reads[1])) {
-    return Status(Code::kUnsupportedAttribute, "The matrix is computed at run time.");
-  }
-  for (int operand = 0; operand < 2; ++operand) {
-    ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, operand));
-  }
+  ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, 0));
   ConstantMatrix matrix{};
   matrix.batch_axes = static_cast<size_t>(contract->batch_axes);
   matrix.row_axes = matrix.batch_axes + static_cast<size_t>(contract->m_axes);
@@ -64,10 +69,10 @@ Result<ConstantMatrix> DescribeConstantMatrix(const device::Facts& facts) {
   const program::View& x = step.reads[0];
   const program::View& w = step.reads[1];
   const program::View& y = step.writes[0];
-  const size_t column_position = matrix.batch_axes + contract->inner.size() + column.position;
-  ONNXIFI_ASSIGN_OR_RETURN(matrix.w_column, Stride(w, column_position, matrix.columns));
-  ONNXIFI_ASSIGN_OR_RETURN(matrix.w_inner,
-                           Stride(w, matrix.batch_axes + inner.position, matrix.depth));
+  matrix.inner_axis = matrix.batch_axes + inner.position;
+  matrix.column_axis = matrix.batch_axes + contract->inner.size() + column.position;
+  ONNXIFI_ASSIGN_OR_RETURN(matrix.w_column, Stride(w, matrix.column_axis, matrix.columns));
+  ONNXIFI_ASSIGN_OR_RETURN(matrix.w_inner, Stride(w, matrix.inner_axis, matrix.depth));
   ONNXIFI_ASSIGN_OR_RETURN(const int64_t x_inner,
                            Stride(x, matrix.row_axes + inner.position, matrix.depth));
   ONNXIFI_ASSIGN_OR_RETURN(const int64_t y_column,

@@ -16,7 +16,7 @@ namespace onnxifi::matmul {
 
 // Y[rows, columns] = epilogue(X[rows, depth] * W[depth, columns]) in float32, where the elements of
 // a row of X, and of Y, lie next to each other. Strides in elements, of no meaning along an axis of
-// one.
+// one. Inner elements and columns have an axis each, which are these of the operands.
 struct ConstantMatrix {
   size_t batch_axes;  // of the domain
   size_t row_axes;    // of the domain, batch axes included; the rest are columns
@@ -24,11 +24,14 @@ struct ConstantMatrix {
   int64_t columns;
   int64_t w_inner;   // to the next inner element
   int64_t w_column;  // to the next column
+  size_t inner_axis, column_axis;  // of W
   gemm::StepEpilogue epilogue;
 };
 
-// UNSUPPORTED_* with what is in the way.
+// Of W in float32, as it is in memory. UNSUPPORTED_* with what is in the way.
 base::Result<ConstantMatrix> DescribeConstantMatrix(const device::Facts& facts);
+// Whatever the elements of W are, and whether they are constant.
+base::Result<ConstantMatrix> DescribeAnyMatrix(const device::Facts& facts);
 
 }  // namespace onnxifi::matmul
 

@@ -22,7 +22,8 @@
 namespace onnxifi::matmul {
 
 // In which ways kernels keep a constant matrix, for the store of the kernel that they share.
-enum class Layout : uint8_t { kCopy, kOneColumn, kPanels };
+// The last is the first of several numbers.
+enum class Layout : uint8_t { kCopy, kOneColumn, kPanels, kQuantized };
 
 using BindResult = base::Result<std::unique_ptr<device::BoundKernel>>;
 

@@ -8,6 +8,12 @@
 
 namespace onnxifi::runtime {
 
+PackedWeights WeightStore::Peek(int layout) {
+  const std::lock_guard lock(mutex_);
+  const auto found = packed_.find(layout);
+  return found == packed_.end() ? nullptr : found->second;
+}
+
 base::Result<PackedWeights> WeightStore::Find(int layout, device::Memory& memory, int64_t floats,
                                               const std::function<base::Status(float*)>& pack) {
   const std::lock_guard lock(mutex_);

@@ -25,6 +25,8 @@ inline const float* Floats(const PackedWeights& weights) {
 // Packs weights once per layout. Belongs to one kernel. Threads: any.
 class WeightStore {
  public:
+  // Null where nothing is packed so yet.
+  PackedWeights Peek(int layout);
   // The weights under `layout`, which the kernel numbers; `pack` fills `floats` floats the first
   // time. NO_SYSTEM_MEMORY, or what `pack` says.
   base::Result<PackedWeights> Find(int layout, device::Memory& memory, int64_t floats,

@@ -16,19 +16,20 @@ Status CheckBits(const Definition& d, int64_t bits) {
   return d.Unsupported("Attribute bits is " + std::to_string(bits) + "; weights have 2, 4 or 8.");
 }
 
-// Zero points as numbers of `type`: [rows, blocks, 1], packed by rows, or of a float type.
-Value ZeroPoints(Definition& d, int input, int64_t bits, int64_t blocks, ElementType type) {
-  if (d.Type(input) != ElementType::kUint8) {
-    return d.Cast(d.Reshape(d.In(input), {-1, blocks, 1}), type);
+// Zero points [rows, blocks] in uint8: packed by rows, or where none are given the middle of the
+// range.
+Value ZeroPoints(Definition& d, int input, int64_t bits, int64_t rows, int64_t blocks) {
+  if (!d.Has(input)) {
+    const Value middle = d.Scalar(static_cast<double>(int64_t{1} << (bits - 1)), ElementType::kUint8);
+    return d.Apply("Expand", {middle, d.Ints1D({rows, blocks})});
   }
   const int64_t row_bytes = (blocks * bits + 7) / 8;
-  const Value rows = Unpack(d, d.Reshape(d.In(input), {-1, row_bytes}), bits);
-  return d.Cast(d.Unsqueeze(d.Slice(rows, 1, 0, blocks), {-1}), type);
+  return d.Slice(Unpack(d, d.Reshape(d.In(input), {rows, row_bytes}), bits), 1, 0, blocks);
 }
 
-// The zero point where none is given: the middle of the range.
-Value MiddleOf(Definition& d, int64_t bits, ElementType type) {
-  return d.Scalar(static_cast<double>(int64_t{1} << (bits - 1)), type);
+// Those of a row of weights each, [rows, depth], by the blocks of its elements.
+Value OfElements(Definition& d, const Value& of_blocks, const Value& blocks) {
+  return d.Apply("Gather", {of_blocks, blocks}, {{"axis", int64_t{1}}});
 }
 
 // A [..., K] by B, the weights of N columns:
@@ -55,24 +56,27 @@ Status DefineMatMulNBits(Definition& d) {
   const ElementType wide = type == ElementType::kFloat16 || type == ElementType::kBfloat16
                                ? ElementType::kFloat32
                                : type;
-  const Value bytes = d.Reshape(d.In(1), {columns, blocks, block * bits / 8});
-  const Value numbers = d.Cast(Unpack(d, bytes, bits), wide);
-  Value zero_points = d.Has(3) ? ZeroPoints(d, 3, bits, blocks, wide) : MiddleOf(d, bits, wide);
-  Value scales = d.Cast(d.Reshape(d.In(2), {columns, blocks, 1}), wide);
+  // [N, K], and by block [N, blocks].
+  const Value bytes = d.Reshape(d.In(1), {columns, blocks * block * bits / 8});
+  Value numbers = Unpack(d, bytes, bits);
+  if (blocks * block != depth) numbers = d.Slice(numbers, 1, 0, depth);
+  const Value scales = d.Cast(d.Reshape(d.In(2), {columns, blocks}), wide);
+  const bool has_float_zero_points = d.Has(3) && d.Type(3) != ElementType::kUint8;
   Value weights;
-  if (d.Has(4)) {
-    // [N, K]
-    const Value groups = d.Slice(d.In(4), 0, 0, depth);
-    const auto by_row = [&](const Value& of_blocks) {
-      return d.Apply("Gather", {d.Squeeze(of_blocks, {2}), groups}, {{"axis", int64_t{1}}});
-    };
-    const Value flat = d.Slice(d.Reshape(numbers, {columns, blocks * block}), 1, 0, depth);
-    if (d.Has(3)) zero_points = by_row(zero_points);
-    weights = d.Mul(d.Sub(flat, zero_points), by_row(scales));
+  if (!d.Has(4) && !has_float_zero_points) {
+    weights = d.Apply("DequantizeLinear",
+                      {numbers, scales, ZeroPoints(d, 3, bits, columns, blocks)},
+                      {{"axis", int64_t{1}}, {"block_size", block}});
   } else {
-    weights = d.Mul(d.Sub(numbers, zero_points), scales);
-    weights = d.Reshape(weights, {columns, blocks * block});
-    if (blocks * block != depth) weights = d.Slice(weights, 1, 0, depth);
+    std::vector<int64_t> block_of;
+    for (int64_t k = 0; !d.Has(4) && k < depth; ++k) block_of.push_back(k / block);
+    const Value groups = d.Has(4) ? d.Slice(d.In(4), 0, 0, depth) : d.Ints1D(std::move(block_of));
+    const Value zero_points = d.Cast(has_float_zero_points
+                                         ? d.Reshape(d.In(3), {columns, blocks})
+                                         : ZeroPoints(d, 3, bits, columns, blocks),
+                                     wide);
+    weights = d.Mul(d.Sub(d.Cast(numbers, wide), OfElements(d, zero_points, groups)),
+                    OfElements(d, scales, groups));
   }
   const Value a = wide == type ? d.In(0) : d.Cast(d.In(0), wide);
   Value result = d.MatMul(a, d.Transpose(weights, {1, 0}));

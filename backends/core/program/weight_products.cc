@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// WeightProducts: a Map that dequantizes constant weights moves into the product that reads them, so
+// that the product has the integers.
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "backends/core/program/body_exprs.h"
+#include "backends/core/program/buffer_uses.h"
+#include "backends/core/program/operand_extents.h"
+#include "backends/core/program/passes.h"
+#include "backends/core/program/product_operand.h"
+
+namespace onnxifi::program {
+namespace {
+
+constexpr ElementType kReal = ElementType::kFloat32;
+
+bool IsNarrowInteger(ElementType type) {
+  return tensor::IsInteger(type) && tensor::BitWidth(type) <= 8;
+}
+
+// Whether the step is a Map of known extents that computes the same in every run.
+bool IsFixedMap(const Program& program, const Step& step) {
+  const Map* map = step.As<Map>();
+  if (map == nullptr || step.reads.empty()) return false;
+  const auto is_open = [&](ExprId id) {
+    const ExprOp op = program.exprs[id].op;
+    return op == ExprOp::kDim || op == ExprOp::kRandom;
+  };
+  return std::ranges::all_of(step.domain, [](const Dim& dim) { return dim.is_constant(); }) &&
+         std::ranges::none_of(Reachable(program.exprs, map->roots), is_open);
+}
+
+// By buffer: whether it is a constant, or computed from constants alone.
+std::vector<bool> FindConstants(const Program& program) {
+  std::vector<bool> is_constant(program.buffers.size());
+  for (size_t k = 0; k < program.buffers.size(); ++k) {
+    is_constant[k] = program.buffers[k].kind != Buffer::Kind::kInput &&
+                     program.buffers[k].kind != Buffer::Kind::kDynamic;
+  }
+  for (const Port& port : program.outputs) is_constant[port.buffer] = false;
+  // In the order of the steps; a buffer may be written in parts.
+  for (const Step& step : program.steps) {
+    const bool is_fixed = IsFixedMap(program, step) &&
+                          std::ranges::all_of(step.reads, [&](const View& read) {
+                            return read.buffer != kNoBuffer && is_constant[read.buffer];
+                          });
+    if (is_fixed) continue;
+    for (const View& write : step.writes) {
+      if (write.buffer != kNoBuffer) is_constant[write.buffer] = false;
+    }
+  }
+  return is_constant;
+}
+
+// A Map of one result that dequantizes integers, alone in a dense buffer of its domain's shape:
+// `quantized` is the read that the integers are.
+struct Dequantization {
+  const Step* step;
+  int quantized;
+};
+
+std::optional<Dequantization> FindDequantization(const Program& program, const BufferUses& uses,
+                                                 const std::vector<bool>& is_constant,
+                                                 BufferId buffer) {
+  const int number = uses.OnlyWriter(buffer);
+  if (number == BufferUses::kNoStep) return std::nullopt;
+  const Step& step = program.steps[number];
+  const Map* map = step.As<Map>();
+  const Buffer& made = program.buffers[buffer];
+  if (map == nullptr || map->roots.size() != 1 || made.type != kReal || made.shape != step.domain ||
+      !IsDense({step.writes[0], step.domain}) || uses.ReadsWhatIsWrittenAfter(number, step) ||
+      !std::ranges::all_of(step.reads,
+                           [&](const View& read) { return is_constant[read.buffer]; })) {
+    return std::nullopt;
+  }
+  const ExprPool& pool = program.exprs;
+  const ExprNode& product = pool[map->roots[0]];
+  if (product.op != ExprOp::kMul || product.type != kReal) return std::nullopt;
+  // Under casts and the subtraction of a zero point.
+  ExprId id = product.operands[0];
+  while (pool[id].op == ExprOp::kCast || pool[id].op == ExprOp::kSub) id = pool[id].operands[0];
+  const ExprNode& load = pool[id];
+  if (load.op != ExprOp::kLoad || !load.operands.empty()) return std::nullopt;
+  const auto quantized = static_cast<int>(load.payload);
+  const View& view = step.reads[static_cast<size_t>(quantized)];
+  if (!IsNarrowInteger(view.type) || !view.guards.empty()) return std::nullopt;
+  return Dequantization{&step, quantized};
+}
+
+// By axis of `made`, the tensor that operand `view` is a view of: the axis of the operand that
+// walks all of it; -1 for axes of one element. Nothing where the operand is anything else than the
+// tensor's elements, each once, and repetitions of them.
+std::optional<std::vector<int>> MatchAxes(const View& view, const Shape& operand,
+                                          const Shape& made) {
+  if (!(view.offset == Dim(0)) || !view.guards.empty() || view.type != kReal) return std::nullopt;
+  const Dims strides = DenseStrides(made);
+  std::vector<int> axes(made.size(), -1);
+  for (int axis = 0; axis < view.rank(); ++axis) {
+    if (operand[static_cast<size_t>(axis)] == Dim(1) || view.strides[axis] == Dim(0)) continue;
+    bool is_met = false;
+    for (size_t k = 0; k < made.size() && !is_met; ++k) {
+      if (axes[k] >= 0 || made[k] == Dim(1) || !(strides[k] == view.strides[axis]) ||
+          !(made[k] == operand[static_cast<size_t>(axis)])) {
+        continue;
+      }
+      axes[k] = axis;
+      is_met = true;
+    }
+    if (!is_met) return std::nullopt;
+  }
+  for (size_t k = 0; k < made.size(); ++k) {
+    if (axes[k] < 0 && !(made[k] == Dim(1))) return std::nullopt;
+  }
+  return axes;
+}
+
+// The product with B's dequantization in its prologue.
+std::optional<Step> WithDequantization(Program& program, const Step& step,
+                                       const Dequantization& found) {
+  const Contract& contract = *step.As<Contract>();
+  const Shape operand = OperandShape(step, 1);
+  const Shape& made = found.step->domain;
+  const std::optional<std::vector<int>> axes = MatchAxes(step.reads[1], operand, made);
+  if (!axes) return std::nullopt;
+  Step joined;
+  joined.domain = step.domain;
+  joined.reads = step.reads;
+  joined.writes = step.writes;
+  joined.node = step.node;
+  Contract body = contract;
+  // Where each read of the Map is now; views over its domain become views over the operand.
+  std::vector<int> places;
+  std::vector<bool> is_over_domain(found.step->reads.size(), true);
+  ExprPool& pool = program.exprs;
+  const ExprId root = found.step->As<Map>()->roots[0];
+  for (const ExprId id : Reachable(pool, std::span(&root, 1))) {
+    const ExprNode& node = pool[id];
+    if (node.op == ExprOp::kLoad && !node.operands.empty()) is_over_domain[node.payload] = false;
+  }
+  for (size_t read = 0; read < found.step->reads.size(); ++read) {
+    View view = found.step->reads[read];
+    if (is_over_domain[read]) {
+      if (!view.guards.empty()) return std::nullopt;
+      Dims strides(operand.size(), Dim(0));
+      for (size_t k = 0; k < made.size(); ++k) {
+        if ((*axes)[k] >= 0) strides[static_cast<size_t>((*axes)[k])] = view.strides[k];
+      }
+      view.strides = std::move(strides);
+    }
+    if (static_cast<int>(read) == found.quantized) {
+      places.push_back(1);
+      joined.reads[1] = std::move(view);
+    } else {
+      places.push_back(static_cast<int>(joined.reads.size()));
+      joined.reads.push_back(std::move(view));
+    }
+  }
+  std::unordered_map<ExprId, ExprId> done;
+  std::function<ExprId(ExprId)> replace = [&](ExprId id) -> ExprId {
+    ExprNode node = pool[id];
+    if (node.op == ExprOp::kIndex) {
+      const int axis = (*axes)[node.payload];
+      return axis < 0 ? IntConstant(pool, node.type, 0).id() : Coordinate(pool, axis).id();
+    }
+    if (node.op != ExprOp::kLoad) return kNoExpr;
+    node.payload = static_cast<uint64_t>(places[node.payload]);
+    for (ExprId& coordinate : node.operands) coordinate = Rewrite(pool, coordinate, replace, done);
+    return pool.Add(std::move(node));
+  };
+  body.b_prologue = Rewrite(pool, root, replace, done);
+  joined.body = std::move(body);
+  return joined;
+}
+
+}  // namespace
+
+void MakeWeightProducts(Program& program, const PrefersQuantizedWeights& prefers) {
+  BufferUses uses(program);
+  const std::vector<bool> is_constant = FindConstants(program);
+  for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
+    const Step& step = program.steps[s];
+    const Contract* contract = step.As<Contract>();
+    if (contract == nullptr || contract->accumulator != kReal ||
+        contract->b_prologue != Load(program.exprs, kReal, 1).id()) {
+      continue;
+    }
+    const ExprId b = contract->b_prologue;
+    const bool is_read_elsewhere = std::ranges::any_of(
+        Reachable(program.exprs, contract->roots), [&](ExprId id) { return id == b; });
+    const std::optional<Dequantization> found =
+        is_read_elsewhere
+            ? std::nullopt
+            : FindDequantization(program, uses, is_constant, step.reads[1].buffer);
+    if (!found) continue;
+    std::optional<Step> joined = WithDequantization(program, step, *found);
+    if (!joined || !prefers(program, *joined)) continue;
+    uses.Remove(s, program.steps[s]);
+    program.steps[s] = *std::move(joined);
+    uses.Add(s, program.steps[s]);
+  }
+  RemoveDeadSteps(program);
+}
+
+}  // namespace onnxifi::program

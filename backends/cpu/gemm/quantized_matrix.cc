@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// QuantizedMatrix: each lane of a vector of numbers of 4 bits holds eight neighbours, which are
+// shifted down one after the other; a processor with tables of sixteen floats looks them up. A row
+// of X is arranged so that a vector of it meets the same place of all lanes.
+
+#include "backends/cpu/gemm/quantized_matrix.h"
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/gemm/quantized_matrix.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+#include "backends/cpu/gemm/epilogue-inl.h"
+#include "backends/cpu/gemm/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::gemm {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// A chunk is whole vectors of numbers of either width.
+using Tag = hn::CappedTag<float, 16>;
+using Vec = hn::Vec<Tag>;
+using IntTag = hn::RebindToSigned<Tag>;
+using Ints = hn::Vec<IntTag>;
+using ByteTag = hn::Rebind<int8_t, Tag>;
+
+constexpr int kInLane = 8;  // numbers of 4 bits
+constexpr float kMiddle = 8;
+
+int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(Tag())); }
+
+// The numbers in the lowest 4 bits of each lane, whatever is above them.
+HWY_INLINE Vec LowestOf(Ints lanes) {
+#if HWY_TARGET == HWY_AVX3
+  const Vec table = hn::Sub(hn::Iota(Tag(), 0), hn::Set(Tag(), kMiddle));
+  return Vec{_mm512_permutexvar_ps(lanes.raw, table.raw)};
+#else
+  const IntTag d;
+  return hn::Sub(hn::ConvertTo(Tag(), hn::And(lanes, hn::Set(d, 15))), hn::Set(Tag(), kMiddle));
+#endif
+}
+
+template <int place>
+HWY_INLINE Vec NumbersAt(Ints lanes) {
+  if constexpr (place == 0) return LowestOf(lanes);
+  return LowestOf(hn::ShiftRight<4 * place>(lanes));
+}
+
+// The scales of the lanes of a vector of numbers of 4 bits, whose first is number `k` of a column.
+class LaneScales {
+ public:
+  explicit LaneScales(int64_t block) : block_(block), is_one_(block >= kInLane * Lanes()) {
+    HWY_ALIGN int32_t places[HWY_MAX_BYTES / sizeof(int32_t)];
+    for (int64_t lane = 0; lane < Lanes(); ++lane) {
+      places[lane] = is_one_ ? 0 : static_cast<int32_t>(kInLane * lane / block);
+    }
+    places_ = hn::Load(IntTag(), places);
+  }
+  HWY_INLINE Vec At(const float* scales, int64_t k) const {
+    const Tag d;
+    const float* first = scales + k / block_;
+    if (is_one_) return hn::Set(d, *first);
+    return hn::TableLookupLanes(hn::LoadU(d, first), hn::IndicesFromVec(d, places_));
+  }
+
+ private:
+  const int64_t block_;
+  const bool is_one_;
+  Ints places_;
+};
+
+// The sum of eight vectors of numbers with those of each of `rows` rows at `x`.
+template <int rows, int place = 0>
+HWY_INLINE void AddPlaces(Ints lanes, const float* x, int64_t x_stride, Vec* even, Vec* odd) {
+  const Tag d;
+  const Vec numbers = NumbersAt<place>(lanes);
+#pragma GCC unroll 4
+  for (int m = 0; m < rows; ++m) {
+    const Vec of_row = hn::Load(d, x + m * x_stride + place * static_cast<int64_t>(hn::Lanes(d)));
+    Vec& sum = place % 2 == 0 ? even[m] : odd[m];
+    sum = place < 2 ? hn::Mul(numbers, of_row) : hn::MulAdd(numbers, of_row, sum);
+  }
+  if constexpr (place + 1 < kInLane) AddPlaces<rows, place + 1>(lanes, x, x_stride, even, odd);
+}
+
+constexpr int64_t kAhead = 512;  // bytes of each column, fetched before they are used
+
+// Sums of `columns` columns, in lanes.
+template <int rows, int columns>
+HWY_INLINE void AddNibbles(const QuantizedProduct& product, int64_t n, int64_t x_stride,
+                           Vec (&sum)[columns][rows]) {
+  const IntTag di;
+  const QuantizedMatrix& matrix = product.matrix;
+  const LaneScales scales(matrix.layout.block);
+  const int64_t step = kInLane * Lanes();
+  const int64_t depth = matrix.layout.padded_depth();
+  const uint8_t* numbers[columns];
+  const float* scales_at[columns];
+#pragma GCC unroll 4
+  for (int c = 0; c < columns; ++c) {
+    numbers[c] = matrix.Numbers(n + c);
+    scales_at[c] = matrix.Scales(n + c);
+  }
+  for (int64_t k = 0; k < depth; k += step) {
+#pragma GCC unroll 4
+    for (int c = 0; c < columns; ++c) {
+      const uint8_t* at = numbers[c] + k / 2;
+      hwy::Prefetch(at + kAhead);
+      const Ints lanes = hn::LoadU(di, reinterpret_cast<const int32_t*>(at));
+      Vec even[rows], odd[rows];
+      AddPlaces<rows>(lanes, product.x + k, x_stride, even, odd);
+      const Vec scale = scales.At(scales_at[c], k);
+#pragma GCC unroll 4
+      for (int m = 0; m < rows; ++m) {
+        sum[c][m] = hn::MulAdd(hn::Add(even[m], odd[m]), scale, sum[c][m]);
+      }
+    }
+  }
+}
+
+template <int rows, int columns>
+HWY_INLINE void AddBytes(const QuantizedProduct& product, int64_t n, int64_t x_stride,
+                         Vec (&sum)[columns][rows]) {
+  const Tag d;
+  const QuantizedMatrix& matrix = product.matrix;
+  const int64_t block = matrix.layout.block;
+  const int64_t lanes = Lanes();
+  const int64_t depth = matrix.layout.padded_depth();
+  for (int64_t k = 0, number = 0; k < depth; k += block, ++number) {
+#pragma GCC unroll 4
+    for (int c = 0; c < columns; ++c) {
+      const auto* at = reinterpret_cast<const int8_t*>(matrix.Numbers(n + c)) + k;
+      hwy::Prefetch(at + kAhead);
+      if (block > 64) hwy::Prefetch(at + kAhead + 64);
+      Vec part[rows];
+#pragma GCC unroll 4
+      for (int m = 0; m < rows; ++m) part[m] = hn::Zero(d);
+      for (int64_t j = 0; j < block; j += lanes) {
+        const Vec numbers = hn::ConvertTo(d, hn::PromoteTo(IntTag(), hn::LoadU(ByteTag(), at + j)));
+#pragma GCC unroll 4
+        for (int m = 0; m < rows; ++m) {
+          part[m] = hn::MulAdd(numbers, hn::Load(d, product.x + m * x_stride + k + j), part[m]);
+        }
+      }
+      const Vec scale = hn::Set(d, matrix.Scales(n + c)[number]);
+#pragma GCC unroll 4
+      for (int m = 0; m < rows; ++m) sum[c][m] = hn::MulAdd(part[m], scale, sum[c][m]);
+    }
+  }
+}
+
+// Less what the zeros make of the sums of X.
+template <int rows, int columns>
+HWY_INLINE void SubtractZeros(const QuantizedProduct& product, int64_t n, int64_t x_stride,
+                              Vec (&sum)[columns][rows]) {
+  const Tag d;
+  const QuantizedMatrix& matrix = product.matrix;
+  const float* const sums = product.x + matrix.layout.padded_depth();
+  for (int c = 0; c < columns; ++c) {
+    const float* const scales = matrix.Scales(n + c);
+    const float* const zeros = matrix.Zeros(n + c);
+    for (int64_t b = 0; b < matrix.layout.column_blocks(); b += Lanes()) {
+      const Vec shift = hn::Mul(hn::LoadU(d, scales + b), hn::LoadU(d, zeros + b));
+#pragma GCC unroll 4
+      for (int m = 0; m < rows; ++m) {
+        sum[c][m] = hn::NegMulAdd(shift, hn::Load(d, sums + m * x_stride + b), sum[c][m]);
+      }
+    }
+  }
+}
+
+template <int rows, int columns>
+HWY_INLINE void MultiplyColumns(const QuantizedProduct& product, int64_t n) {
+  const Tag d;
+  const QuantizedLayout& layout = product.matrix.layout;
+  const int64_t x_stride = layout.padded_depth() + layout.column_blocks();
+  Vec sum[columns][rows];
+#pragma GCC unroll 4
+  for (int c = 0; c < columns; ++c) {
+#pragma GCC unroll 4
+    for (int m = 0; m < rows; ++m) sum[c][m] = hn::Zero(d);
+  }
+  if (layout.bits == 4) {
+    AddNibbles<rows, columns>(product, n, x_stride, sum);
+  } else {
+    AddBytes<rows, columns>(product, n, x_stride, sum);
+  }
+  if (layout.has_zeros) SubtractZeros<rows, columns>(product, n, x_stride, sum);
+#pragma GCC unroll 4
+  for (int m = 0; m < rows; ++m) {
+    float result[columns];
+#pragma GCC unroll 4
+    for (int c = 0; c < columns; ++c) result[c] = hn::GetLane(hn::SumOfLanes(d, sum[c][m]));
+    std::memcpy(product.y + m * product.y_stride + n, result, sizeof(result));
+  }
+}
+
+template <int rows>
+HWY_NOINLINE void MultiplyRange(const QuantizedProduct& product, int64_t first, int64_t end) {
+  constexpr int kColumns = rows == 1 ? 4 : rows == 2 ? 2 : 1;
+  int64_t n = first;
+  for (; n + kColumns <= end; n += kColumns) MultiplyColumns<rows, kColumns>(product, n);
+  for (; n < end; ++n) MultiplyColumns<rows, 1>(product, n);
+}
+
+using RangeFunction = void (*)(const QuantizedProduct&, int64_t, int64_t);
+
+// By the number of rows less one.
+template <int... rows>
+constexpr std::array<RangeFunction, sizeof...(rows)> Ranges(
+    std::integer_sequence<int, rows...> /*all*/) {
+  return {MultiplyRange<rows + 1>...};
+}
+
+void MultiplyOf(const QuantizedProduct& product, const Epilogue& epilogue, int64_t first,
+                int64_t end) {
+  static constexpr auto kRanges =
+      Ranges(std::make_integer_sequence<int, static_cast<int>(kMaxQuantizedRows)>());
+  kRanges[static_cast<size_t>(product.rows - 1)](product, first, end);
+  if (epilogue.IsNothing()) return;
+  for (int64_t m = 0; m < product.rows; ++m) {
+    float* y = product.y + m * product.y_stride;
+    FinishRow(hn::ScalableTag<float>(), y, /*part_stride=*/0, /*parts=*/1, epilogue,
+              epilogue.AddendOf(m), first, end, y);
+  }
+}
+
+// Places of lanes side by side: element kInLane * lane + place of each step to place * lanes + lane.
+void Arrange(const QuantizedLayout& layout, const float* x, float* arranged) {
+  const int64_t lanes = Lanes();
+  const int64_t step = layout.bits == 4 ? kInLane * lanes : 1;
+  int64_t whole = layout.bits == 4 ? layout.depth / step * step : layout.depth;
+  if (layout.bits != 4) std::memcpy(arranged, x, static_cast<size_t>(whole) * sizeof(float));
+  for (int64_t k = 0; layout.bits == 4 && k < whole; k += step) {
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      float eight[kInLane];
+      std::memcpy(eight, x + k + kInLane * lane, sizeof(eight));
+      for (int place = 0; place < kInLane; ++place) arranged[k + place * lanes + lane] = eight[place];
+    }
+  }
+  std::fill(arranged + whole, arranged + layout.padded_depth(), 0.0F);
+  for (int64_t k = whole; k < layout.depth; ++k) {
+    const int64_t at = k % step;
+    arranged[k - at + at % kInLane * lanes + at / kInLane] = FloatAt(x + k);
+  }
+  float* const sums = arranged + layout.padded_depth();
+  std::fill_n(sums, layout.column_blocks(), 0.0F);
+  if (!layout.has_zeros) return;
+  for (int64_t k = 0, number = 0; k < layout.depth; k += layout.block, ++number) {
+    float sum = 0;
+    for (int64_t j = k; j < std::min(layout.depth, k + layout.block); ++j) sum += FloatAt(x + j);
+    sums[number] = sum;
+  }
+}
+
+// The numbers of a chunk, a byte each.
+HWY_INLINE void UnpackChunk(const uint8_t* numbers, int8_t* bytes) {
+  for (int64_t k = 0; k < kQuantizedChunk / 2; ++k) {
+    bytes[2 * k] = static_cast<int8_t>((numbers[k] & 15) - 8);
+    bytes[2 * k + 1] = static_cast<int8_t>((numbers[k] >> 4) - 8);
+  }
+}
+
+void DequantizeColumns(const QuantizedMatrix& matrix, int64_t first, int64_t count, int64_t k,
+                       float* weights) {
+  const Tag d;
+  const QuantizedLayout& layout = matrix.layout;
+  const int64_t lanes = Lanes();
+  for (int64_t n = first; n < first + count; ++n, weights += kQuantizedChunk) {
+    HWY_ALIGN int8_t bytes[kQuantizedChunk];
+    const uint8_t* const numbers = matrix.Numbers(n) + k * layout.bits / 8;
+    if (layout.bits == 4) {
+      UnpackChunk(numbers, bytes);
+    } else {
+      std::memcpy(bytes, numbers, sizeof(bytes));
+    }
+    for (int64_t at = 0; at < kQuantizedChunk; at += layout.block) {
+      const int64_t number = (k + at) / layout.block;
+      const Vec scale = hn::Set(d, matrix.Scales(n)[number]);
+      const Vec zero = hn::Set(d, layout.has_zeros ? matrix.Zeros(n)[number] : 0.0F);
+      for (int64_t j = at; j < at + layout.block; j += lanes) {
+        const Vec value = hn::ConvertTo(d, hn::PromoteTo(IntTag(), hn::LoadU(ByteTag(), bytes + j)));
+        hn::StoreU(hn::Mul(hn::Sub(value, zero), scale), d, weights + j);
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::gemm
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onnxifi::gemm {
+
+HWY_EXPORT(Arrange);
+HWY_EXPORT(DequantizeColumns);
+HWY_EXPORT(MultiplyOf);
+
+int64_t ArrangedSize(const QuantizedLayout& layout) {
+  return layout.padded_depth() + layout.column_blocks();
+}
+
+void ArrangeRow(const QuantizedLayout& layout, const float* x, float* arranged) {
+  HWY_DYNAMIC_DISPATCH(Arrange)(layout, x, arranged);
+}
+
+void MultiplyQuantized(const QuantizedProduct& product, const Epilogue& epilogue, int64_t first,
+                       int64_t end) {
+  HWY_DYNAMIC_DISPATCH(MultiplyOf)(product, epilogue, first, end);
+}
+
+void Dequantize(const QuantizedMatrix& matrix, int64_t first, int64_t count, int64_t k,
+                float* weights) {
+  HWY_DYNAMIC_DISPATCH(DequantizeColumns)(matrix, first, count, k, weights);
+}
+
+}  // namespace onnxifi::gemm
+#endif

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// QuantizedWeights: takes the prologue apart, and packs the matrix when a step is first bound.
+
+#include "backends/cpu/matmul/quantized_weights.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/core/program/operand_extents.h"
+#include "backends/cpu/gemm/quantized_matrix.h"
+#include "backends/cpu/matmul/quantized_weights_kernel.h"
+
+namespace onnxifi::matmul {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using program::ExprId;
+using program::ExprNode;
+using program::ExprOp;
+using tensor::ElementType;
+
+// Elements of a block are a multiple of this.
+constexpr int64_t kMinBlock = 16;
+
+ExprId BeforeCasts(const program::ExprPool& pool, ExprId id) {
+  while (pool[id].op == ExprOp::kCast) id = pool[id].operands[0];
+  return id;
+}
+
+Status Refuse(std::string sentence) {
+  return Status(Code::kUnsupportedAttribute, std::move(sentence));
+}
+
+// Where a read of the prologue is over the axes of the matrix.
+class PerBlockReader {
+ public:
+  PerBlockReader(const device::Facts& facts, const ConstantMatrix& matrix)
+      : pool_(facts.program.exprs), step_(facts.step), matrix_(matrix) {}
+
+  Result<PerBlock> Describe(ExprId id) const {
+    const ExprNode& load = pool_[BeforeCasts(pool_, id)];
+    if (load.op != ExprOp::kLoad) {
+      return Refuse("A scale or zero point is computed (" + std::string(Name(load.op)) + ").");
+    }
+    PerBlock found{static_cast<int>(load.payload), matrix_.depth, 0, 0};
+    const program::View& view = step_.reads[load.payload];
+    if (!view.guards.empty()) return Refuse("A scale or zero point is padded by its view.");
+    for (int axis = 0; axis < view.rank(); ++axis) {
+      const program::Dim& stride = view.strides[axis];
+      if (!stride.is_constant()) return Refuse("A stride is known only once the inputs are.");
+      ONNXIFI_RETURN_IF_ERROR(load.operands.empty()
+                                  ? Walk(static_cast<size_t>(axis), 1, stride.constant(), found)
+                                  : WalkBy(load.operands[axis], stride.constant(), found));
+    }
+    return found;
+  }
+
+ private:
+  // By the coordinate `id`, which is that of an axis, or of its blocks.
+  Status WalkBy(ExprId id, int64_t stride, PerBlock& found) const {
+    const ExprNode& node = pool_[id];
+    if (stride == 0 || node.op == ExprOp::kConstant) {
+      const bool is_first = stride == 0 || node.payload == 0;
+      return is_first ? base::Ok() : Refuse("A scale or zero point is at another place.");
+    }
+    if (node.op == ExprOp::kIndex) return Walk(node.payload, 1, stride, found);
+    if (node.op == ExprOp::kDiv && pool_[node.operands[0]].op == ExprOp::kIndex &&
+        pool_[node.operands[1]].op == ExprOp::kConstant) {
+      const auto block = static_cast<int64_t>(pool_[node.operands[1]].payload);
+      return Walk(pool_[node.operands[0]].payload, block, stride, found);
+    }
+    return Refuse("A scale or zero point is found by other arithmetic (" +
+                  std::string(Name(node.op)) + ").");
+  }
+
+  // `stride` for each `block` elements of an axis of the matrix.
+  Status Walk(size_t axis, int64_t block, int64_t stride, PerBlock& found) const {
+    if (stride == 0) return base::Ok();
+    if (axis == matrix_.column_axis && block == 1) {
+      found.column_stride = stride;
+    } else if (axis == matrix_.inner_axis) {
+      if (matrix_.depth <= block) return base::Ok();
+      found.block = block;
+      found.block_stride = stride;
+    } else if (!(program::OperandShape(step_, 1)[axis] == program::Dim(1))) {
+      return Refuse("A scale or zero point belongs to another axis.");
+    }
+    return base::Ok();
+  }
+
+  const program::ExprPool& pool_;
+  const program::Step& step_;
+  const ConstantMatrix& matrix_;
+};
+
+// A number as the packed matrix has it: signed, in 8 bits.
+int8_t SignedOf(ElementType type, const std::byte* data, int64_t index) {
+  const tensor::Scalar number = tensor::LoadScalar(type, data, index);
+  return static_cast<int8_t>(tensor::IsSigned(type) ? number.i : number.u ^ 0x80);
+}
+
+// What has become 0 of the numbers.
+int ZeroOf(ElementType type) { return tensor::IsSigned(type) ? 0 : 128; }
+
+// Column n of a matrix of bytes, or of less; `column` has `depth` elements.
+struct Source {
+  ElementType type;
+  const std::byte* data;
+  int64_t offset, inner, column;
+
+  void Read(int64_t n, int64_t depth, int8_t* to) const {
+    const int64_t first = offset + n * column;
+    if (tensor::BitWidth(type) != 8) {
+      for (int64_t k = 0; k < depth; ++k) to[k] = SignedOf(type, data, first + k * inner);
+      return;
+    }
+    const std::byte flip{static_cast<uint8_t>(ZeroOf(type))};
+    for (int64_t k = 0; k < depth; ++k) {
+      to[k] = static_cast<int8_t>(data[first + k * inner] ^ flip);
+    }
+  }
+};
+
+class QuantizedWeightsMethod final : public Method {
+ public:
+  explicit QuantizedWeightsMethod(const QuantizedWeights& weights) : weights_(weights) {}
+
+  std::string_view name() const override { return "quantized weights"; }
+
+  BindResult Bind(const device::BoundStep& step, device::Addresses constants,
+                  runtime::Runtime& runtime, runtime::WeightStore& store) const override {
+    for (const gemm::QuantizedLayout& layout : Layouts()) {
+      if (runtime::PackedWeights packed = store.Peek(NumberOf(layout))) {
+        return BindQuantizedWeights(weights_, layout, std::move(packed), step, runtime);
+      }
+    }
+    const gemm::QuantizedLayout layout = ChooseLayout(step, constants, runtime.pool());
+    const auto pack = [&](float* to) {
+      Pack(step, constants, layout, reinterpret_cast<std::byte*>(to), runtime.pool());
+      return base::Ok();
+    };
+    constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+    ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
+                             store.Find(NumberOf(layout), runtime.memory(),
+                                        layout.size_bytes() / kFloatBytes, pack));
+    return BindQuantizedWeights(weights_, layout, std::move(packed), step, runtime);
+  }
+
+ private:
+  // What the numbers of a column are, less this: 8 for those of 4 bits without a sign.
+  static int MiddleOf(ElementType type, int bits) {
+    return tensor::IsSigned(type) ? 0 : bits == 4 ? 8 : 128;
+  }
+
+  gemm::QuantizedLayout LayoutOf(int bits, bool has_zeros) const {
+    gemm::QuantizedLayout layout;
+    layout.depth = weights_.depth;
+    layout.columns = weights_.columns;
+    // Scales of larger blocks are repeated.
+    layout.block = gemm::kQuantizedChunk;
+    while (weights_.block < weights_.depth && weights_.block % layout.block != 0) layout.block /= 2;
+    layout.bits = bits;
+    layout.has_zeros = has_zeros;
+    return layout;
+  }
+  std::vector<gemm::QuantizedLayout> Layouts() const {
+    return {LayoutOf(4, false), LayoutOf(4, true), LayoutOf(8, false), LayoutOf(8, true)};
+  }
+  static int NumberOf(const gemm::QuantizedLayout& layout) {
+    return static_cast<int>(Layout::kQuantized) + (layout.bits == 8 ? 1 : 0) +
+           (layout.has_zeros ? 2 : 0);
+  }
+
+  static Source SourceOf(const QuantizedWeights& weights, const device::BoundStep& step,
+                         device::Addresses constants) {
+    const device::BoundView& view = step.reads[1];
+    return {view.type, constants[view.buffer], view.offset, weights.w_inner, weights.w_column};
+  }
+
+  // The number of block b of column n.
+  static tensor::Scalar At(const PerBlock& numbers, const device::BoundStep& step,
+                           device::Addresses constants, int64_t n, int64_t b) {
+    const device::BoundView& view = step.reads[static_cast<size_t>(numbers.read)];
+    return tensor::LoadScalar(view.type, constants[view.buffer],
+                              view.offset + b * numbers.block_stride + n * numbers.column_stride);
+  }
+  int ZeroPointAt(const device::BoundStep& step, device::Addresses constants, int64_t n,
+                  int64_t k) const {
+    if (!weights_.zero_point) return 0;
+    const PerBlock& numbers = *weights_.zero_point;
+    const tensor::Scalar number = At(numbers, step, constants, n, k / numbers.block);
+    const ElementType type = step.reads[static_cast<size_t>(numbers.read)].type;
+    return tensor::IsSigned(type) ? static_cast<int>(number.i) : static_cast<int>(number.u);
+  }
+
+  gemm::QuantizedLayout ChooseLayout(const device::BoundStep& step, device::Addresses constants,
+                                     threads::ThreadPool& pool) const {
+    const Source source = SourceOf(weights_, step, constants);
+    std::atomic<bool> is_wide = tensor::BitWidth(source.type) == 8;
+    if (is_wide) {
+      is_wide = false;
+      pool.For(weights_.columns, /*grain=*/16, [&](int64_t begin, int64_t end) {
+        std::vector<int8_t> column(static_cast<size_t>(weights_.depth));
+        // Whether a number, less the middle of 4 bits, has more than these.
+        const int shift = tensor::IsSigned(source.type) ? 8 : 128;
+        for (int64_t n = begin; n < end && !is_wide; ++n) {
+          source.Read(n, weights_.depth, column.data());
+          unsigned all = 0;
+          for (const int8_t number : column) all |= static_cast<unsigned>(number + shift);
+          if (all > 15) is_wide = true;
+        }
+      });
+    }
+    const int bits = is_wide ? 8 : 4;
+    const int middle = MiddleOf(source.type, bits);
+    std::atomic<bool> has_zeros = false;
+    pool.For(weights_.columns, /*grain=*/64, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end && !has_zeros; ++n) {
+        for (int64_t k = 0; k < weights_.depth; k += weights_.block) {
+          if (ZeroPointAt(step, constants, n, k) != middle) has_zeros = true;
+        }
+      }
+    });
+    return LayoutOf(bits, has_zeros);
+  }
+
+  void Pack(const device::BoundStep& step, device::Addresses constants,
+            const gemm::QuantizedLayout& layout, std::byte* to, threads::ThreadPool& pool) const {
+    const Source source = SourceOf(weights_, step, constants);
+    const int middle = MiddleOf(source.type, layout.bits);
+    // From what Read gives to numbers less the middle.
+    const int shift = ZeroOf(source.type) - middle;
+    std::memset(to + layout.scales_at(), 0,
+                static_cast<size_t>(layout.size_bytes() - layout.scales_at()));
+    pool.For(layout.columns, /*grain=*/16, [&](int64_t begin, int64_t end) {
+      std::vector<int8_t> column(static_cast<size_t>(layout.padded_depth()));
+      for (int64_t n = begin; n < end; ++n) {
+        source.Read(n, layout.depth, column.data());
+        std::byte* const numbers = to + n * layout.column_bytes();
+        std::memset(numbers, 0, static_cast<size_t>(layout.column_bytes()));
+        for (int64_t k = 0; k < layout.padded_depth(); k += 2) {
+          const int first = column[static_cast<size_t>(k)] + shift;
+          const int second = column[static_cast<size_t>(k) + 1] + shift;
+          if (layout.bits == 4) {
+            numbers[k / 2] = static_cast<std::byte>(((first + 8) & 15) | ((second + 8) & 15) << 4);
+          } else {
+            numbers[k] = static_cast<std::byte>(first);
+            numbers[k + 1] = static_cast<std::byte>(second);
+          }
+        }
+        const int64_t blocks = n * layout.column_blocks();
+        auto* const scales = reinterpret_cast<float*>(to + layout.scales_at()) + blocks;
+        auto* const zeros = reinterpret_cast<float*>(to + layout.zeros_at()) + blocks;
+        for (int64_t k = 0; k < layout.depth; k += layout.block) {
+          scales[k / layout.block] = static_cast<float>(
+              At(weights_.scale, step, constants, n, k / weights_.scale.block).f);
+          if (layout.has_zeros) {
+            zeros[k / layout.block] =
+                static_cast<float>(ZeroPointAt(step, constants, n, k) - middle);
+          }
+        }
+      }
+    });
+  }
+
+  const QuantizedWeights weights_;
+};
+
+}  // namespace
+
+Result<QuantizedWeights> DescribeQuantizedWeights(const device::Facts& facts) {
+  QuantizedWeights weights{};
+  ONNXIFI_ASSIGN_OR_RETURN(static_cast<ConstantMatrix&>(weights), DescribeAnyMatrix(facts));
+  const program::ExprPool& pool = facts.program.exprs;
+  const program::View& matrix = facts.step.reads[1];
+  if (!tensor::IsInteger(matrix.type) || tensor::BitWidth(matrix.type) > 8 ||
+      !matrix.guards.empty() || !matrix.offset.is_constant()) {
+    return Refuse("The matrix is of no integers of at most 8 bits.");
+  }
+  const ExprNode& product = pool[facts.step.As<program::Contract>()->b_prologue];
+  if (product.op != ExprOp::kMul || product.type != ElementType::kFloat32) {
+    return Refuse("The matrix is no product with a scale (" + std::string(Name(product.op)) + ").");
+  }
+  const PerBlockReader reader(facts, weights);
+  ExprId numbers = BeforeCasts(pool, product.operands[0]);
+  if (pool[numbers].op == ExprOp::kSub) {
+    ONNXIFI_ASSIGN_OR_RETURN(weights.zero_point, reader.Describe(pool[numbers].operands[1]));
+    const ElementType type =
+        facts.step.reads[static_cast<size_t>(weights.zero_point->read)].type;
+    if (!tensor::IsInteger(type) || tensor::BitWidth(type) > 8) {
+      return Refuse("The zero point is " + std::string(tensor::Name(type)) + ".");
+    }
+    numbers = BeforeCasts(pool, pool[numbers].operands[0]);
+  }
+  const ExprNode& load = pool[numbers];
+  if (load.op != ExprOp::kLoad || !load.operands.empty() || load.payload != 1) {
+    return Refuse("The matrix is computed before it is scaled (" + std::string(Name(load.op)) +
+                  ").");
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(weights.scale, reader.Describe(product.operands[1]));
+  if (facts.step.reads[static_cast<size_t>(weights.scale.read)].type != ElementType::kFloat32) {
+    return Refuse("The scale is not float32.");
+  }
+  weights.block = weights.scale.block;
+  if (weights.zero_point && weights.zero_point->block != weights.depth) {
+    if (weights.block != weights.depth && weights.block != weights.zero_point->block) {
+      return Refuse("Scales and zero points have different blocks.");
+    }
+    weights.block = weights.zero_point->block;
+  }
+  if (weights.block < weights.depth && weights.block % kMinBlock != 0) {
+    return Status(Code::kUnsupportedShape, "A scale has " + std::to_string(weights.block) +
+                                               " elements, no multiple of " +
+                                               std::to_string(kMinBlock) + ".");
+  }
+  return weights;
+}
+
+Status CheckConstant(const device::Facts& facts, const QuantizedWeights& weights) {
+  std::vector<int> reads = {1, weights.scale.read};
+  if (weights.zero_point) reads.push_back(weights.zero_point->read);
+  for (const int read : reads) {
+    if (!facts.IsConstant(facts.step.reads[static_cast<size_t>(read)])) {
+      return Refuse("The matrix, a scale or a zero point is computed at run time.");
+    }
+  }
+  return base::Ok();
+}
+
+std::shared_ptr<const Method> MakeMethod(const QuantizedWeights& weights) {
+  return std::make_shared<QuantizedWeightsMethod>(weights);
+}
+
+}  // namespace onnxifi::matmul

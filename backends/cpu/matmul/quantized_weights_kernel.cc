@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel of QuantizedWeights: threads divide the columns. Few rows are multiplied with the
+// numbers as they are read; for more, panels of columns are dequantized, as many as stay in the L2
+// cache, and multiplied with all rows.
+
+#include "backends/cpu/matmul/quantized_weights_kernel.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/grid.h"
+#include "backends/cpu/matmul/row_lines.h"
+#include "backends/cpu/processor/processor.h"
+
+namespace onnxifi::matmul {
+namespace {
+
+using base::Status;
+
+// More take longer than panels do.
+constexpr int64_t kMostFewRows = 2 * gemm::kMaxQuantizedRows;
+// Numbers of a matrix; smaller ones are done before another thread has begun.
+constexpr int64_t kWorthAThread = 65536;
+
+class BoundQuantizedWeights final : public device::BoundKernel {
+ public:
+  BoundQuantizedWeights(const QuantizedWeights& weights, const gemm::QuantizedLayout& layout,
+                        runtime::PackedWeights packed, const device::BoundStep& step,
+                        runtime::Runtime& runtime)
+      : weights_(weights),
+        matrix_{layout, packed->data()},
+        packed_(std::move(packed)),
+        runtime_(runtime),
+        x_(step.reads[0]),
+        y_(step.writes[0]),
+        epilogue_(weights.epilogue, step),
+        lines_(step, weights) {
+    const int64_t width = gemm::PanelColumns();
+    panel_floats_ = width * weights.depth;
+    panels_at_once_ = std::clamp<int64_t>(processor::L2Floats() / 4 / panel_floats_, 1, kMaxPanels);
+    work_ = {1, lines_.count() * lines_.rows(), weights.depth,
+             (weights.columns + width - 1) / width};
+    grid_ = gemm::ChooseGrid(work_, runtime.pool().thread_count());
+    runtime.work_memory().Reserve(ScratchFloats() * kFloatBytes);
+  }
+
+  bool ReadsAtRun(int read) const override {
+    return read != 1 && read != weights_.scale.read &&
+           !(weights_.zero_point && read == weights_.zero_point->read);
+  }
+
+  std::string Detail() const override {
+    const int64_t rows = lines_.count() * lines_.rows();
+    return std::to_string(rows) + (rows == 1 ? " row, " : " rows, ") +
+           std::to_string(matrix_.layout.bits) + " bits in blocks of " +
+           std::to_string(std::min(weights_.block, weights_.depth)) + ", " +
+           std::string(processor::VectorName());
+  }
+
+  Status Run(device::Addresses addresses) const override {
+    if (lines_.count() == 0 || lines_.rows() == 0) return base::Ok();
+    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
+                             runtime_.work_memory().Lend(ScratchFloats() * kFloatBytes));
+    auto* const scratch = reinterpret_cast<float*>(lease.data());
+    gemm::Epilogue epilogue = epilogue_.At(addresses);
+    if (const auto& addend = epilogue_.addend()) {
+      epilogue.addend = gemm::FloatsAt(addresses, *addend);
+      epilogue.addend_stride = lines_.distance().addend;
+    }
+    const float* const x = gemm::FloatsAt(addresses, x_);
+    float* const y = gemm::FloatsAt(addresses, y_);
+    if (!HasFewRows()) {
+      RunPanels(x, y, epilogue, scratch);
+      return base::Ok();
+    }
+    for (int64_t line = 0; line < lines_.count(); ++line) {
+      const RowLines::Offsets begin = lines_.BeginOf(line);
+      for (int64_t row = 0; row < lines_.rows(); row += gemm::kMaxQuantizedRows) {
+        gemm::Epilogue of_rows = epilogue;
+        if (epilogue.addend != nullptr) {
+          of_rows.addend += begin.addend + row * epilogue.addend_stride;
+        }
+        RunFewRows(x + begin.x + row * lines_.distance().x, y + begin.y + row * lines_.distance().y,
+                   std::min(gemm::kMaxQuantizedRows, lines_.rows() - row), of_rows, scratch);
+      }
+    }
+    return base::Ok();
+  }
+
+ private:
+  static constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
+  static constexpr int64_t kMaxPanels = 8;
+
+  bool HasFewRows() const { return lines_.count() * lines_.rows() <= kMostFewRows; }
+
+  // Of a thread: a chunk of the columns of a panel, and the panels.
+  int64_t ThreadFloats() const {
+    return gemm::PanelColumns() * gemm::kQuantizedChunk + panels_at_once_ * panel_floats_;
+  }
+  int64_t ScratchFloats() const {
+    if (HasFewRows()) return gemm::kMaxQuantizedRows * gemm::ArrangedSize(matrix_.layout);
+    return gemm::ThreadsOf(grid_, runtime_.pool()) * ThreadFloats();
+  }
+
+  void RunFewRows(const float* x, float* y, int64_t rows, const gemm::Epilogue& epilogue,
+                  float* scratch) const {
+    for (int64_t m = 0; m < rows; ++m) {
+      gemm::ArrangeRow(matrix_.layout, x + m * lines_.distance().x,
+                       scratch + m * gemm::ArrangedSize(matrix_.layout));
+    }
+    const gemm::QuantizedProduct product = {matrix_, scratch, y, lines_.distance().y, rows};
+    // A line of results at least, so that threads share none.
+    constexpr int64_t kGrain = 16;
+    runtime_.pool().For((weights_.columns + kGrain - 1) / kGrain,
+                        kWorthAThread / (kGrain * weights_.depth) + 1,
+                        [&](int64_t begin, int64_t end) {
+                          gemm::MultiplyQuantized(product, epilogue, begin * kGrain,
+                                                  std::min(weights_.columns, end * kGrain));
+                        });
+  }
+
+  void RunPanels(const float* x, float* y, const gemm::Epilogue& epilogue, float* scratch) const {
+    gemm::ForParts(work_, grid_, runtime_.pool(), [&](int64_t thread, const gemm::Part& part) {
+      float* const chunk = scratch + thread * ThreadFloats();
+      float* const panels = chunk + gemm::PanelColumns() * gemm::kQuantizedChunk;
+      for (int64_t panel = part.first_panel; panel < part.end_panel; panel += panels_at_once_) {
+        const int64_t count = std::min(panels_at_once_, part.end_panel - panel);
+        for (int64_t k = 0; k < count; ++k) {
+          FillPanel(panel + k, chunk, panels + k * panel_floats_);
+        }
+        MultiplyPanels(x, y, epilogue, panel, count, panels);
+      }
+    });
+  }
+
+  void FillPanel(int64_t panel, float* chunk, float* to) const {
+    const int64_t first = panel * gemm::PanelColumns();
+    const int64_t columns = std::min(gemm::PanelColumns(), weights_.columns - first);
+    for (int64_t k = 0; k < weights_.depth; k += gemm::kQuantizedChunk) {
+      gemm::Dequantize(matrix_, first, columns, k, chunk);
+      gemm::PackRows({chunk, 1, gemm::kQuantizedChunk},
+                     std::min(gemm::kQuantizedChunk, weights_.depth - k), columns, k,
+                     weights_.depth, /*first_panel=*/0, /*end_panel=*/1, to);
+    }
+  }
+
+  void MultiplyPanels(const float* x, float* y, const gemm::Epilogue& epilogue, int64_t panel,
+                      int64_t count, const float* panels) const {
+    const int64_t first = panel * gemm::PanelColumns();
+    for (int64_t line = 0; line < lines_.count(); ++line) {
+      const RowLines::Offsets begin = lines_.BeginOf(line);
+      gemm::Epilogue of_panels = epilogue;
+      if (epilogue.bias != nullptr) of_panels.bias += first;
+      if (epilogue.addend != nullptr) of_panels.addend += begin.addend + first;
+      const gemm::Product product = {
+          x + begin.x,
+          lines_.distance().x,
+          panels,
+          y + begin.y + first,
+          lines_.distance().y,
+          lines_.rows(),
+          weights_.depth,
+          std::min(count * gemm::PanelColumns(), weights_.columns - first),
+          {}};
+      gemm::Multiply(product, of_panels, /*first_panel=*/0, count);
+    }
+  }
+
+  const QuantizedWeights weights_;
+  const gemm::QuantizedMatrix matrix_;
+  const runtime::PackedWeights packed_;
+  runtime::Runtime& runtime_;
+  const device::BoundView x_, y_;
+  const gemm::BoundEpilogue epilogue_;
+  const RowLines lines_;
+  int64_t panel_floats_;
+  int64_t panels_at_once_;
+  gemm::Work work_;
+  gemm::Grid grid_;
+};
+
+}  // namespace
+
+std::unique_ptr<device::BoundKernel> BindQuantizedWeights(const QuantizedWeights& weights,
+                                                          const gemm::QuantizedLayout& layout,
+                                                          runtime::PackedWeights packed,
+                                                          const device::BoundStep& step,
+                                                          runtime::Runtime& runtime) {
+  return std::make_unique<BoundQuantizedWeights>(weights, layout, std::move(packed), step, runtime);
+}
+
+}  // namespace onnxifi::matmul
