@@ -137,8 +137,8 @@ RecipeResult SelectQuantizedWeights(Question& question, std::string_view /*name*
   ONNXIFI_ASSIGN_OR_RETURN(const matmul::QuantizedWeights weights,
                            matmul::DescribeQuantizedWeights(question.facts));
   ONNXIFI_RETURN_IF_ERROR(matmul::CheckConstant(question.facts, weights));
-  return std::unique_ptr<const device::Recipe>(std::make_unique<matmul::Recipe>(
-      matmul::Recipe::Methods{matmul::MakeMethod(weights)}));
+  return std::unique_ptr<const device::Recipe>(
+      std::make_unique<matmul::Recipe>(matmul::Recipe::Methods{matmul::MakeMethod(weights)}));
 }
 
 RecipeResult SelectDoubleProducts(Question& question, std::string_view /*name*/) {

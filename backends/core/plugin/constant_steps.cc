@@ -75,8 +75,11 @@ tensor::Extents NumbersOf(const program::Shape& shape) {
 
 class Folder {
  public:
-  Folder(Program& program, device::Device& device)
-      : program_(program), device_(device), writer_counts_(program.buffers.size(), 0) {
+  Folder(Program& program, device::Device& device, int64_t max_bytes)
+      : program_(program),
+        device_(device),
+        max_bytes_(max_bytes),
+        writer_counts_(program.buffers.size(), 0) {
     for (const Step& step : program.steps) {
       for (const View& write : step.writes) {
         if (write.buffer != program::kNoBuffer) ++writer_counts_[write.buffer];
@@ -129,6 +132,7 @@ class Folder {
       written_bytes += tensor::SizeBytes(buffer.type, elements);
       written_elements = std::max(written_elements, elements / unpacking);
     }
+    if (written_bytes > max_bytes_) return false;
     const bool is_costly =
         written_bytes <= kMaxComputedBytes && CountOperations(program_, step) >= kManyOperations;
     if (!is_costly && written_elements > read_bytes + kFewBytes) return false;
@@ -173,14 +177,15 @@ class Folder {
 
   Program& program_;
   device::Device& device_;
+  const int64_t max_bytes_;
   std::vector<int> writer_counts_;  // by buffer
   int64_t grown_bytes_ = 0;
 };
 
 }  // namespace
 
-Status FoldConstantSteps(Program& program, device::Device& device) {
-  return Folder(program, device).Run();
+Status FoldConstantSteps(Program& program, device::Device& device, int64_t max_bytes) {
+  return Folder(program, device, max_bytes).Run();
 }
 
 }  // namespace onnxifi::plugin

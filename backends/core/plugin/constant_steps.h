@@ -7,6 +7,8 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_CONSTANT_STEPS_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_CONSTANT_STEPS_H_
 
+#include <cstdint>
+
 #include "backends/core/base/status.h"
 #include "backends/core/device/device.h"
 #include "backends/core/program/program.h"
@@ -16,9 +18,10 @@ namespace onnxifi::plugin {
 // Replaces Maps that read nothing but constants, and whose extents are all numbers, by constants,
 // as long as their results are small, or take long to compute, or are no larger than what they read
 // but by widening and unpacking elements, which has a limit for the whole program. Results that
-// callers see stay: they are written in each run. `device` computes in the host's memory. Resource
-// codes.
-base::Status FoldConstantSteps(program::Program& program, device::Device& device);
+// callers see stay, as they are written in each run, and so do those of more than `max_bytes`.
+// `device` computes in the host's memory. Resource codes.
+base::Status FoldConstantSteps(program::Program& program, device::Device& device,
+                               int64_t max_bytes = INT64_MAX);
 
 }  // namespace onnxifi::plugin
 

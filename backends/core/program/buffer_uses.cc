@@ -22,15 +22,20 @@ BufferUses::BufferUses(const Program& program) : uses_(program.buffers.size()) {
   for (size_t s = 0; s < program.steps.size(); ++s) Add(static_cast<int>(s), program.steps[s]);
 }
 
+BufferUses::Uses& BufferUses::Grown(BufferId buffer) {
+  if (static_cast<size_t>(buffer) >= uses_.size()) uses_.resize(static_cast<size_t>(buffer) + 1);
+  return uses_[buffer];
+}
+
 void BufferUses::Add(int number, const Step& step) {
   for (const View& write : step.writes) {
     if (write.buffer == kNoBuffer) continue;
-    Uses& uses = uses_[write.buffer];
+    Uses& uses = Grown(write.buffer);
     uses.writers.insert(number);
     uses.last_writer = std::max(uses.last_writer, number);
   }
   for (const View& read : step.reads) {
-    if (read.buffer != kNoBuffer) uses_[read.buffer].readers.insert(number);
+    if (read.buffer != kNoBuffer) Grown(read.buffer).readers.insert(number);
   }
 }
 

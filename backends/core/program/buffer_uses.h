@@ -21,7 +21,7 @@ class BufferUses {
 
   explicit BufferUses(const Program& program);
 
-  // A step that comes to, or leaves, place `number`.
+  // A step that comes to, or leaves, place `number`. One that comes may have new buffers.
   void Add(int number, const Step& step);
   void Remove(int number, const Step& step);
 
@@ -45,6 +45,8 @@ class BufferUses {
     int last_writer = kNoStep;  // removed ones too
     bool is_output = false;
   };
+
+  Uses& Grown(BufferId buffer);
 
   std::vector<Uses> uses_;  // by BufferId
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WeightProducts: a Map that dequantizes constant weights moves into the product that reads them, so
-// that the product has the integers.
+// WeightProducts: a Map that dequantizes constant weights moves into the product that reads them,
+// so that the product has the integers.
 
 #include <algorithm>
 #include <functional>
@@ -15,6 +15,7 @@
 #include "backends/core/program/operand_extents.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/product_operand.h"
+#include "backends/core/tensor/convert.h"
 
 namespace onnxifi::program {
 namespace {
@@ -47,10 +48,10 @@ std::vector<bool> FindConstants(const Program& program) {
   for (const Port& port : program.outputs) is_constant[port.buffer] = false;
   // In the order of the steps; a buffer may be written in parts.
   for (const Step& step : program.steps) {
-    const bool is_fixed = IsFixedMap(program, step) &&
-                          std::ranges::all_of(step.reads, [&](const View& read) {
-                            return read.buffer != kNoBuffer && is_constant[read.buffer];
-                          });
+    const bool is_fixed =
+        IsFixedMap(program, step) && std::ranges::all_of(step.reads, [&](const View& read) {
+          return read.buffer != kNoBuffer && is_constant[read.buffer];
+        });
     if (is_fixed) continue;
     for (const View& write : step.writes) {
       if (write.buffer != kNoBuffer) is_constant[write.buffer] = false;
@@ -94,6 +95,106 @@ std::optional<Dequantization> FindDequantization(const Program& program, const B
   return Dequantization{&step, quantized};
 }
 
+// The number that a constant view has everywhere over `shape`; nothing where it varies.
+std::optional<uint64_t> FindNumber(const Program& program, const View& view, const Shape& shape) {
+  for (int axis = 0; axis < view.rank(); ++axis) {
+    if (!(view.strides[axis] == Dim(0)) && !(shape[static_cast<size_t>(axis)] == Dim(1))) {
+      return std::nullopt;
+    }
+  }
+  const Buffer& buffer = program.buffers[view.buffer];
+  if (buffer.kind != Buffer::Kind::kConstant || !view.guards.empty() ||
+      !view.offset.is_constant()) {
+    return std::nullopt;
+  }
+  return tensor::LoadScalar(view.type, program.constants[static_cast<size_t>(buffer.index)].data(),
+                            view.offset.constant())
+      .u;
+}
+
+// The Map that alone makes a temporary of uint8, dense, of one result; null for anything else.
+const Step* FindByteMap(const Program& program, const BufferUses& uses, BufferId buffer) {
+  const int number = uses.OnlyWriter(buffer);
+  if (number == BufferUses::kNoStep) return nullptr;
+  const Step& step = program.steps[number];
+  const Map* map = step.As<Map>();
+  const bool is_whole =
+      map != nullptr && map->roots.size() == 1 && step.writes[0].type == ElementType::kUint8 &&
+      program.buffers[buffer].type == ElementType::kUint8 && IsDense({step.writes[0], step.domain});
+  return is_whole ? &step : nullptr;
+}
+
+// The read that `id` loads over the domain; -1 for anything else.
+int LoadedRead(const Program& program, ExprId id) {
+  const ExprNode& node = program.exprs[id];
+  return node.op == ExprOp::kLoad && node.operands.empty() ? static_cast<int>(node.payload) : -1;
+}
+
+// Bytes that `step` shifts down by 0 and by 4, along a last axis of two: the read that they are. As
+// BitShift is lowered: a select around a shift by an amount that another select bounds.
+int FindShifted(const Program& program, const Step& step) {
+  const ExprPool& pool = program.exprs;
+  const ExprNode& bounded = pool[step.As<Map>()->roots[0]];
+  if (bounded.op != ExprOp::kSelect || step.domain.empty() || !(step.domain.back() == Dim(2))) {
+    return -1;
+  }
+  const ExprNode& shift = pool[bounded.operands[2]];
+  if (shift.op != ExprOp::kShr || pool[shift.operands[1]].op != ExprOp::kSelect) return -1;
+  const int bytes = LoadedRead(program, shift.operands[0]);
+  const int amount = LoadedRead(program, pool[shift.operands[1]].operands[2]);
+  if (bytes < 0 || amount < 0) return -1;
+  View by = step.reads[static_cast<size_t>(amount)];
+  const Dim step_by = by.strides.back();
+  by.strides.back() = Dim(0);
+  const std::optional<uint64_t> first = FindNumber(program, by, step.domain);
+  by.offset = by.offset + step_by;
+  const std::optional<uint64_t> second = FindNumber(program, by, step.domain);
+  return first == 0U && second == 4U ? bytes : -1;
+}
+
+// Where a buffer of uint8 holds the two halves of each of a constant's bytes, lower half first:
+// that constant.
+std::optional<BufferId> FindHalvedBytes(const Program& program, const BufferUses& uses,
+                                        BufferId buffer) {
+  const Step* masked = FindByteMap(program, uses, buffer);
+  if (masked == nullptr) return std::nullopt;
+  const ExprNode& root = program.exprs[masked->As<Map>()->roots[0]];
+  if (root.op != ExprOp::kAnd) return std::nullopt;
+  for (const int side : {0, 1}) {
+    const int mask = LoadedRead(program, root.operands[side]);
+    const int shifted = LoadedRead(program, root.operands[1 - side]);
+    if (mask < 0 || shifted < 0) continue;
+    const View& numbers = masked->reads[static_cast<size_t>(shifted)];
+    if (FindNumber(program, masked->reads[static_cast<size_t>(mask)], masked->domain) != 15U ||
+        !IsDense({numbers, masked->domain})) {
+      continue;
+    }
+    const Step* shift = FindByteMap(program, uses, numbers.buffer);
+    const int bytes = shift == nullptr ? -1 : FindShifted(program, *shift);
+    if (bytes < 0) continue;
+    View packed = shift->reads[static_cast<size_t>(bytes)];
+    const Buffer& constant = program.buffers[packed.buffer];
+    const Shape leading(shift->domain.begin(), shift->domain.end() - 1);
+    if (constant.kind != Buffer::Kind::kConstant || !(packed.strides.back() == Dim(0))) continue;
+    const BufferId source = packed.buffer;
+    packed.strides.pop_back();
+    if (packed.guards.empty() && IsDense({packed, leading})) return source;
+  }
+  return std::nullopt;
+}
+
+// The bytes of a constant as twice as many elements of 4 bits, in place.
+BufferId AddHalves(Program& program, BufferId bytes) {
+  const tensor::Tensor& whole =
+      program.constants[static_cast<size_t>(program.buffers[bytes].index)];
+  const tensor::Extents extents = {2 * whole.element_count()};
+  const auto index = static_cast<int>(program.constants.size());
+  program.constants.push_back(tensor::Tensor::Borrow(ElementType::kUint4, extents, whole.data(),
+                                                     whole.owner(), whole.backing()));
+  return program.AddBuffer(
+      {Buffer::Kind::kConstant, ElementType::kUint4, {Dim(extents[0])}, index});
+}
+
 // By axis of `made`, the tensor that operand `view` is a view of: the axis of the operand that
 // walks all of it; -1 for axes of one element. Nothing where the operand is anything else than the
 // tensor's elements, each once, and repetitions of them.
@@ -121,9 +222,11 @@ std::optional<std::vector<int>> MatchAxes(const View& view, const Shape& operand
   return axes;
 }
 
-// The product with B's dequantization in its prologue.
+// The product with B's dequantization in its prologue, of `halves` in place of the numbers that the
+// Map reads if that is given.
 std::optional<Step> WithDequantization(Program& program, const Step& step,
-                                       const Dequantization& found) {
+                                       const Dequantization& found,
+                                       std::optional<BufferId> halves) {
   const Contract& contract = *step.As<Contract>();
   const Shape operand = OperandShape(step, 1);
   const Shape& made = found.step->domain;
@@ -156,6 +259,10 @@ std::optional<Step> WithDequantization(Program& program, const Step& step,
     }
     if (static_cast<int>(read) == found.quantized) {
       places.push_back(1);
+      if (halves) {
+        view.buffer = *halves;
+        view.type = ElementType::kUint4;
+      }
       joined.reads[1] = std::move(view);
     } else {
       places.push_back(static_cast<int>(joined.reads.size()));
@@ -171,6 +278,11 @@ std::optional<Step> WithDequantization(Program& program, const Step& step,
     }
     if (node.op != ExprOp::kLoad) return kNoExpr;
     node.payload = static_cast<uint64_t>(places[node.payload]);
+    const ElementType stored = joined.reads[node.payload].type;
+    if (stored != node.type) {  // halves of bytes
+      const ElementType before = std::exchange(node.type, stored);
+      return Cast(Expr(&pool, pool.Add(std::move(node))), before).id();
+    }
     for (ExprId& coordinate : node.operands) coordinate = Rewrite(pool, coordinate, replace, done);
     return pool.Add(std::move(node));
   };
@@ -192,15 +304,18 @@ void MakeWeightProducts(Program& program, const PrefersQuantizedWeights& prefers
       continue;
     }
     const ExprId b = contract->b_prologue;
-    const bool is_read_elsewhere = std::ranges::any_of(
-        Reachable(program.exprs, contract->roots), [&](ExprId id) { return id == b; });
+    const bool is_read_elsewhere = std::ranges::any_of(Reachable(program.exprs, contract->roots),
+                                                       [&](ExprId id) { return id == b; });
     const std::optional<Dequantization> found =
-        is_read_elsewhere
-            ? std::nullopt
-            : FindDequantization(program, uses, is_constant, step.reads[1].buffer);
+        is_read_elsewhere ? std::nullopt
+                          : FindDequantization(program, uses, is_constant, step.reads[1].buffer);
     if (!found) continue;
-    std::optional<Step> joined = WithDequantization(program, step, *found);
+    std::optional<Step> joined = WithDequantization(program, step, *found, std::nullopt);
     if (!joined || !prefers(program, *joined)) continue;
+    const View& numbers = found->step->reads[static_cast<size_t>(found->quantized)];
+    if (const auto bytes = FindHalvedBytes(program, uses, numbers.buffer)) {
+      joined = WithDequantization(program, step, *found, AddHalves(program, *bytes));
+    }
     uses.Remove(s, program.steps[s]);
     program.steps[s] = *std::move(joined);
     uses.Add(s, program.steps[s]);

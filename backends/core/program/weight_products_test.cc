@@ -76,9 +76,8 @@ bool HasBytes(const Program& program) {
 TEST(WeightProductsTest, TakesBlocksOfATransposedMatrix) {
   for (const ElementType type : {kInt8, kUint8}) {
     const Program program = Replaced([type](ProgramMaker& maker) {
-      const Operand weights =
-          Dequantize(maker, Bytes(maker, {3, 10}, type, 5), Scales(maker, {3, 3}),
-                     Bytes(maker, {3, 3}, type, 2), 4);
+      const Operand weights = Dequantize(maker, Bytes(maker, {3, 10}, type, 5),
+                                         Scales(maker, {3, 3}), Bytes(maker, {3, 3}, type, 2), 4);
       maker.Output(maker.MatMul(maker.Input({5, 10}), Permute(weights, {1, 0})));
     });
     EXPECT_TRUE(HasBytes(program)) << ToString(program);
@@ -97,11 +96,11 @@ TEST(WeightProductsTest, TakesBlocksAlongColumns) {
 TEST(WeightProductsTest, TakesAScaleThatIsRead) {
   for (const tensor::Extents& granules : {tensor::Extents{}, {6}, {10, 1}}) {
     const Program program = Replaced([&](ProgramMaker& maker) {
-      const Operand weights = maker.Map(
-          {10, 6}, {Bytes(maker, {10, 6}, kInt8, 5), Scales(maker, granules)},
-          [](ExprPool&, const std::vector<Expr>& loads) {
-            return Cast(loads[0], kFloat32) * loads[1];
-          });
+      const Operand weights =
+          maker.Map({10, 6}, {Bytes(maker, {10, 6}, kInt8, 5), Scales(maker, granules)},
+                    [](ExprPool&, const std::vector<Expr>& loads) {
+                      return Cast(loads[0], kFloat32) * loads[1];
+                    });
       maker.Output(maker.MatMul(maker.Input({5, 10}), weights));
     });
     EXPECT_TRUE(HasBytes(program)) << ToString(program);
@@ -115,22 +114,66 @@ TEST(WeightProductsTest, TakesWhatIsComputedFromConstants) {
                                       [](ExprPool&, const std::vector<Expr>& loads) {
                                         return Binary(ExprOp::kAnd, loads[0], Like(loads[0], 15));
                                       });
-    const Operand weights = Dequantize(maker, nibbles, Scales(maker, {3, 3}),
-                                       Bytes(maker, {3, 3}, kUint8, 2), 4);
+    const Operand weights =
+        Dequantize(maker, nibbles, Scales(maker, {3, 3}), Bytes(maker, {3, 3}, kUint8, 2), 4);
     maker.Output(maker.MatMul(maker.Input({5, 10}), Permute(weights, {1, 0})));
   });
   ASSERT_EQ(program.steps.size(), 2U) << ToString(program);
   EXPECT_EQ(program.steps[1].reads[1].type, kUint8);
 }
 
+// Bytes that BitShift and BitwiseAnd take apart, as their lowering writes it.
+Operand Halves(ProgramMaker& maker, const Operand& bytes, uint8_t second_shift, uint8_t mask) {
+  const auto constant = [&](const tensor::Extents& extents, std::vector<uint8_t> values) {
+    return maker.Constant(tensor::Tensor::FromValues<uint8_t>(kUint8, extents, values));
+  };
+  Shape shape = bytes.shape;
+  shape.push_back(Dim(2));
+  const Operand shifted =
+      maker.Map(shape, {InsertAxis(bytes, bytes.rank()), constant({2}, {0, second_shift})},
+                [](ExprPool&, const std::vector<Expr>& loads) {
+                  const Expr is_out = loads[1] >= Like(loads[1], 8);
+                  const Expr amount = Select(is_out, Like(loads[1], 0), loads[1]);
+                  return Select(is_out, Like(loads[0], 0), Binary(ExprOp::kShr, loads[0], amount));
+                });
+  return maker.Map(shape, {shifted, constant({}, {mask})},
+                   [](ExprPool&, const std::vector<Expr>& loads) {
+                     return Binary(ExprOp::kAnd, loads[0], loads[1]);
+                   });
+}
+
+Program WithHalves(uint8_t second_shift, uint8_t mask) {
+  return Replaced([&](ProgramMaker& maker) {
+    const Operand halves = Halves(maker, Bytes(maker, {3, 5}, kUint8, 5), second_shift, mask);
+    const Operand weights = Dequantize(maker, *Reshape(halves, {3, 10}), Scales(maker, {3, 3}),
+                                       Bytes(maker, {3, 3}, kUint8, 2), 4);
+    maker.Output(maker.MatMul(maker.Input({5, 10}), Permute(weights, {1, 0})));
+  });
+}
+
+// They are not taken apart: the constant is read as elements of 4 bits.
+TEST(WeightProductsTest, ReadsHalvesOfBytesInPlace) {
+  const Program program = WithHalves(4, 15);
+  ASSERT_EQ(program.steps.size(), 1U) << ToString(program);
+  EXPECT_EQ(program.steps[0].reads[1].type, kUint4);
+}
+
+TEST(WeightProductsTest, LeavesOtherPartsOfBytes) {
+  for (const auto& [shift, mask] : {std::pair<int, int>{3, 15}, {4, 7}, {0, 15}}) {
+    const Program program = WithHalves(static_cast<uint8_t>(shift), static_cast<uint8_t>(mask));
+    ASSERT_EQ(program.steps.size(), 3U) << ToString(program);
+    EXPECT_EQ(program.steps[2].reads[1].type, kUint8);
+  }
+}
+
 TEST(WeightProductsTest, LeavesWhatIsComputedInARun) {
   const Program program = Replaced([](ProgramMaker& maker) {
-    const Operand bytes = maker.Map({3, 10}, {maker.Input({3, 10})},
-                                    [](ExprPool&, const std::vector<Expr>& loads) {
-                                      return Cast(loads[0] * Like(loads[0], 8), kInt8);
-                                    });
-    const Operand weights = Dequantize(maker, bytes, Scales(maker, {3, 3}),
-                                       Bytes(maker, {3, 3}, kInt8, 2), 4);
+    const Operand bytes =
+        maker.Map({3, 10}, {maker.Input({3, 10})}, [](ExprPool&, const std::vector<Expr>& loads) {
+          return Cast(loads[0] * Like(loads[0], 8), kInt8);
+        });
+    const Operand weights =
+        Dequantize(maker, bytes, Scales(maker, {3, 3}), Bytes(maker, {3, 3}, kInt8, 2), 4);
     maker.Output(maker.MatMul(maker.Input({5, 10}), Permute(weights, {1, 0})));
   });
   EXPECT_EQ(program.steps.size(), 3U) << ToString(program);
@@ -160,8 +203,8 @@ TEST(WeightProductsTest, LeavesASquareThatIsReadAlongItsDiagonal) {
 
 TEST(WeightProductsTest, LeavesWhatTheDeviceDoesNotPrefer) {
   const auto make = [](ProgramMaker& maker) {
-    const Operand weights = Dequantize(maker, Bytes(maker, {3, 10}, kInt8, 5), Scales(maker, {3, 3}),
-                                       Bytes(maker, {3, 3}, kInt8, 2), 4);
+    const Operand weights = Dequantize(maker, Bytes(maker, {3, 10}, kInt8, 5),
+                                       Scales(maker, {3, 3}), Bytes(maker, {3, 3}, kInt8, 2), 4);
     maker.Output(maker.MatMul(maker.Input({5, 10}), Permute(weights, {1, 0})));
   };
   const Program program = Replaced(make, [](const Program&, const Step&) { return false; });

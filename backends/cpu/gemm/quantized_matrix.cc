@@ -236,7 +236,8 @@ void MultiplyOf(const QuantizedProduct& product, const Epilogue& epilogue, int64
   }
 }
 
-// Places of lanes side by side: element kInLane * lane + place of each step to place * lanes + lane.
+// Places of lanes side by side: element kInLane * lane + place of each step to place * lanes +
+// lane.
 void Arrange(const QuantizedLayout& layout, const float* x, float* arranged) {
   const int64_t lanes = Lanes();
   const int64_t step = layout.bits == 4 ? kInLane * lanes : 1;
@@ -246,7 +247,8 @@ void Arrange(const QuantizedLayout& layout, const float* x, float* arranged) {
     for (int64_t lane = 0; lane < lanes; ++lane) {
       float eight[kInLane];
       std::memcpy(eight, x + k + kInLane * lane, sizeof(eight));
-      for (int place = 0; place < kInLane; ++place) arranged[k + place * lanes + lane] = eight[place];
+      for (int place = 0; place < kInLane; ++place)
+        arranged[k + place * lanes + lane] = eight[place];
     }
   }
   std::fill(arranged + whole, arranged + layout.padded_depth(), 0.0F);
@@ -290,7 +292,8 @@ void DequantizeColumns(const QuantizedMatrix& matrix, int64_t first, int64_t cou
       const Vec scale = hn::Set(d, matrix.Scales(n)[number]);
       const Vec zero = hn::Set(d, layout.has_zeros ? matrix.Zeros(n)[number] : 0.0F);
       for (int64_t j = at; j < at + layout.block; j += lanes) {
-        const Vec value = hn::ConvertTo(d, hn::PromoteTo(IntTag(), hn::LoadU(ByteTag(), bytes + j)));
+        const Vec value =
+            hn::ConvertTo(d, hn::PromoteTo(IntTag(), hn::LoadU(ByteTag(), bytes + j)));
         hn::StoreU(hn::Mul(hn::Sub(value, zero), scale), d, weights + j);
       }
     }

@@ -23,8 +23,7 @@ namespace {
 class Matrix {
  public:
   explicit Matrix(const QuantizedLayout& layout)
-      : layout_(layout),
-        memory_(static_cast<size_t>(layout.size_bytes()) / sizeof(float) + 16) {
+      : layout_(layout), memory_(static_cast<size_t>(layout.size_bytes()) / sizeof(float) + 16) {
     auto* bytes = reinterpret_cast<std::byte*>(memory_.data());
     bytes += (64 - reinterpret_cast<uintptr_t>(bytes) % 64) % 64;
     std::memset(bytes, 0xFF, static_cast<size_t>(layout.scales_at()));
@@ -57,9 +56,8 @@ class Matrix {
   QuantizedMatrix view() const { return {layout_, data_}; }
   double At(int64_t k, int64_t n) const {
     const uint8_t* numbers = view().Numbers(n);
-    const int number = layout_.bits == 8
-                           ? static_cast<int8_t>(numbers[k])
-                           : (numbers[k / 2] >> (k % 2 == 0 ? 0 : 4) & 15) - 8;
+    const int number = layout_.bits == 8 ? static_cast<int8_t>(numbers[k])
+                                         : (numbers[k / 2] >> (k % 2 == 0 ? 0 : 4) & 15) - 8;
     const int64_t block = k / layout_.block;
     const double zero = layout_.has_zeros ? static_cast<double>(view().Zeros(n)[block]) : 0.0;
     return (number - zero) * static_cast<double>(view().Scales(n)[block]);
@@ -71,7 +69,8 @@ class Matrix {
   const std::byte* data_ = nullptr;
 };
 
-QuantizedLayout MakeLayout(int64_t depth, int64_t columns, int64_t block, int bits, bool has_zeros) {
+QuantizedLayout MakeLayout(int64_t depth, int64_t columns, int64_t block, int bits,
+                           bool has_zeros) {
   QuantizedLayout layout;
   layout.depth = depth;
   layout.columns = columns;

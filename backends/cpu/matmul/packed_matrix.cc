@@ -31,9 +31,8 @@ class BoundPackedMatrix final : public device::BoundKernel {
         lines_(step, matrix) {
     const int64_t panels = (matrix.columns + gemm::PanelColumns() - 1) / gemm::PanelColumns();
     // A single line is divided anywhere, several lines are not.
-    work_ = lines_.count() == 1
-                ? gemm::Work{lines_.rows(), 1, matrix.depth, panels}
-                : gemm::Work{lines_.count(), lines_.rows(), matrix.depth, panels};
+    work_ = lines_.count() == 1 ? gemm::Work{lines_.rows(), 1, matrix.depth, panels}
+                                : gemm::Work{lines_.count(), lines_.rows(), matrix.depth, panels};
   }
 
   // The matrix is packed.
@@ -76,12 +75,13 @@ class BoundPackedMatrix final : public device::BoundKernel {
 
  private:
   // Rows [first, end) of the line that begins so, over the panels of a part.
-  void RunRows(gemm::Product product, gemm::Epilogue epilogue, const RowLines::Offsets& begin, int64_t first,
-               int64_t end, const gemm::Part& part) const {
+  void RunRows(gemm::Product product, gemm::Epilogue epilogue, const RowLines::Offsets& begin,
+               int64_t first, int64_t end, const gemm::Part& part) const {
     product.a += begin.x + first * lines_.distance().x;
     product.c += begin.y + first * lines_.distance().y;
     product.rows = end - first;
-    if (epilogue.addend != nullptr) epilogue.addend += begin.addend + first * epilogue.addend_stride;
+    if (epilogue.addend != nullptr)
+      epilogue.addend += begin.addend + first * epilogue.addend_stride;
     gemm::Multiply(product, epilogue, part.first_panel, part.end_panel);
   }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,6 +127,16 @@ struct Source {
       to[k] = static_cast<int8_t>(data[first + k * inner] ^ flip);
     }
   }
+  // Whether columns are stored as those of 4 bits are packed, but for the sign.
+  bool HasPackedColumns() const {
+    return tensor::BitWidth(type) == 4 && inner == 1 && offset % 2 == 0 && column % 2 == 0;
+  }
+  // Such a column.
+  void CopyPacked(int64_t n, int64_t depth, std::byte* to) const {
+    const std::byte* from = data + (offset + n * column) / 2;
+    const std::byte flip{static_cast<uint8_t>(tensor::IsSigned(type) ? 0x88 : 0)};
+    for (int64_t k = 0; k < (depth + 1) / 2; ++k) to[k] = from[k] ^ flip;
+  }
 };
 
 class QuantizedWeightsMethod final : public Method {
@@ -147,9 +158,9 @@ class QuantizedWeightsMethod final : public Method {
       return base::Ok();
     };
     constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
-    ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store.Find(NumberOf(layout), runtime.memory(),
-                                        layout.size_bytes() / kFloatBytes, pack));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        runtime::PackedWeights packed,
+        store.Find(NumberOf(layout), runtime.memory(), layout.size_bytes() / kFloatBytes, pack));
     return BindQuantizedWeights(weights_, layout, std::move(packed), step, runtime);
   }
 
@@ -184,20 +195,21 @@ class QuantizedWeightsMethod final : public Method {
     return {view.type, constants[view.buffer], view.offset, weights.w_inner, weights.w_column};
   }
 
-  // The number of block b of column n.
-  static tensor::Scalar At(const PerBlock& numbers, const device::BoundStep& step,
-                           device::Addresses constants, int64_t n, int64_t b) {
-    const device::BoundView& view = step.reads[static_cast<size_t>(numbers.read)];
-    return tensor::LoadScalar(view.type, constants[view.buffer],
-                              view.offset + b * numbers.block_stride + n * numbers.column_stride);
+  // The scale of the first block of column n.
+  const float* ScaleOf(const device::BoundStep& step, device::Addresses constants,
+                       int64_t n) const {
+    const device::BoundView& view = step.reads[static_cast<size_t>(weights_.scale.read)];
+    return gemm::FloatsAt(constants, view) + n * weights_.scale.column_stride;
   }
   int ZeroPointAt(const device::BoundStep& step, device::Addresses constants, int64_t n,
                   int64_t k) const {
     if (!weights_.zero_point) return 0;
     const PerBlock& numbers = *weights_.zero_point;
-    const tensor::Scalar number = At(numbers, step, constants, n, k / numbers.block);
-    const ElementType type = step.reads[static_cast<size_t>(numbers.read)].type;
-    return tensor::IsSigned(type) ? static_cast<int>(number.i) : static_cast<int>(number.u);
+    const device::BoundView& view = step.reads[static_cast<size_t>(numbers.read)];
+    const tensor::Scalar number = tensor::LoadScalar(
+        view.type, constants[view.buffer],
+        view.offset + k / numbers.block * numbers.block_stride + n * numbers.column_stride);
+    return tensor::IsSigned(view.type) ? static_cast<int>(number.i) : static_cast<int>(number.u);
   }
 
   gemm::QuantizedLayout ChooseLayout(const device::BoundStep& step, device::Addresses constants,
@@ -221,14 +233,32 @@ class QuantizedWeightsMethod final : public Method {
     const int bits = is_wide ? 8 : 4;
     const int middle = MiddleOf(source.type, bits);
     std::atomic<bool> has_zeros = false;
-    pool.For(weights_.columns, /*grain=*/64, [&](int64_t begin, int64_t end) {
+    // One zero point is looked at once.
+    const std::optional<PerBlock>& zero_point = weights_.zero_point;
+    const int64_t columns = zero_point && zero_point->column_stride != 0 ? weights_.columns : 1;
+    const bool is_per_block = zero_point && zero_point->block < weights_.depth;
+    const int64_t distance = is_per_block ? zero_point->block : weights_.depth;
+    pool.For(columns, /*grain=*/64, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end && !has_zeros; ++n) {
-        for (int64_t k = 0; k < weights_.depth; k += weights_.block) {
+        for (int64_t k = 0; k < weights_.depth; k += distance) {
           if (ZeroPointAt(step, constants, n, k) != middle) has_zeros = true;
         }
       }
     });
     return LayoutOf(bits, has_zeros);
+  }
+
+  // `column` plus `shift`, as a column of so many bits.
+  static void Narrow(std::span<const int8_t> column, int bits, int shift, std::byte* to) {
+    for (size_t k = 0; k < column.size(); k += 2) {
+      const int first = column[k] + shift, second = column[k + 1] + shift;
+      if (bits == 4) {
+        to[k / 2] = static_cast<std::byte>(((first + 8) & 15) | ((second + 8) & 15) << 4);
+      } else {
+        to[k] = static_cast<std::byte>(first);
+        to[k + 1] = static_cast<std::byte>(second);
+      }
+    }
   }
 
   void Pack(const device::BoundStep& step, device::Addresses constants,
@@ -242,25 +272,20 @@ class QuantizedWeightsMethod final : public Method {
     pool.For(layout.columns, /*grain=*/16, [&](int64_t begin, int64_t end) {
       std::vector<int8_t> column(static_cast<size_t>(layout.padded_depth()));
       for (int64_t n = begin; n < end; ++n) {
-        source.Read(n, layout.depth, column.data());
         std::byte* const numbers = to + n * layout.column_bytes();
         std::memset(numbers, 0, static_cast<size_t>(layout.column_bytes()));
-        for (int64_t k = 0; k < layout.padded_depth(); k += 2) {
-          const int first = column[static_cast<size_t>(k)] + shift;
-          const int second = column[static_cast<size_t>(k) + 1] + shift;
-          if (layout.bits == 4) {
-            numbers[k / 2] = static_cast<std::byte>(((first + 8) & 15) | ((second + 8) & 15) << 4);
-          } else {
-            numbers[k] = static_cast<std::byte>(first);
-            numbers[k + 1] = static_cast<std::byte>(second);
-          }
+        if (source.HasPackedColumns()) {
+          source.CopyPacked(n, layout.depth, numbers);
+        } else {
+          source.Read(n, layout.depth, column.data());
+          Narrow(column, layout.bits, shift, numbers);
         }
         const int64_t blocks = n * layout.column_blocks();
         auto* const scales = reinterpret_cast<float*>(to + layout.scales_at()) + blocks;
         auto* const zeros = reinterpret_cast<float*>(to + layout.zeros_at()) + blocks;
+        const float* const scale = ScaleOf(step, constants, n);
         for (int64_t k = 0; k < layout.depth; k += layout.block) {
-          scales[k / layout.block] = static_cast<float>(
-              At(weights_.scale, step, constants, n, k / weights_.scale.block).f);
+          scales[k / layout.block] = scale[k / weights_.scale.block * weights_.scale.block_stride];
           if (layout.has_zeros) {
             zeros[k / layout.block] =
                 static_cast<float>(ZeroPointAt(step, constants, n, k) - middle);
@@ -292,8 +317,7 @@ Result<QuantizedWeights> DescribeQuantizedWeights(const device::Facts& facts) {
   ExprId numbers = BeforeCasts(pool, product.operands[0]);
   if (pool[numbers].op == ExprOp::kSub) {
     ONNXIFI_ASSIGN_OR_RETURN(weights.zero_point, reader.Describe(pool[numbers].operands[1]));
-    const ElementType type =
-        facts.step.reads[static_cast<size_t>(weights.zero_point->read)].type;
+    const ElementType type = facts.step.reads[static_cast<size_t>(weights.zero_point->read)].type;
     if (!tensor::IsInteger(type) || tensor::BitWidth(type) > 8) {
       return Refuse("The zero point is " + std::string(tensor::Name(type)) + ".");
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // QuantizedWeights: rows times a constant matrix of at most 8 bits that the step's prologue
-// dequantizes, per column or per block of one. The matrix is packed once, in 4 bits an element where
-// all of its numbers have no more, whatever type they came in.
+// dequantizes, per column or per block of one. The matrix is packed once, in 4 bits an element
+// where all of its numbers have no more, whatever type they came in.
 
 #ifndef ONNXIFI_BACKENDS_CPU_MATMUL_QUANTIZED_WEIGHTS_H_
 #define ONNXIFI_BACKENDS_CPU_MATMUL_QUANTIZED_WEIGHTS_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows times quantized weights against sums in float64: every type of at most 8 bits, both orders of
-// the matrix, scales and zero points for all, per column and per block, few rows and many, and rows
-// that are known only once the step is bound.
+// Rows times quantized weights against sums in float64: every type of at most 8 bits, both orders
+// of the matrix, scales and zero points for all, per column and per block, few rows and many, and
+// rows that are known only once the step is bound.
 
 #include "backends/cpu/matmul/quantized_weights.h"
 
@@ -54,10 +54,10 @@ class Product {
     AddFloats({test.batches, rows, test.columns}, test.batches * BatchStride(test.columns), 0, 0);
     AddFloats({test.columns}, test.columns, -1, 1);
     step_.domain = {test.batches, rows, test.columns};
-    step_.reads = {View(0, {BatchStride(test.depth), test.depth, 1}),
-                   View(1, {test.is_transposed ? 1 : test.columns,
-                            test.is_transposed ? test.depth : 1}),
-                   View(3, {0, 0, 1})};
+    step_.reads = {
+        View(0, {BatchStride(test.depth), test.depth, 1}),
+        View(1, {test.is_transposed ? 1 : test.columns, test.is_transposed ? test.depth : 1}),
+        View(3, {0, 0, 1})};
     step_.reads[1].type = test.type;
     step_.writes = {View(2, {BatchStride(test.columns), test.columns, 1})};
     Contract contract;
@@ -99,8 +99,7 @@ class Product {
     std::vector<std::byte*> addresses, constants;
     for (size_t k = 0; k < data_.size(); ++k) {
       addresses.push_back(data_[k].data());
-      const bool is_constant =
-          program_.buffers[k].kind == program::Buffer::Kind::kConstant;
+      const bool is_constant = program_.buffers[k].kind == program::Buffer::Kind::kConstant;
       constants.push_back(is_constant ? data_[k].data() : nullptr);
     }
     std::vector<int64_t> dims(static_cast<size_t>(program_.dims->node_count()), test_.rows);
@@ -131,13 +130,13 @@ class Product {
   float* Floats(size_t buffer) { return reinterpret_cast<float*>(data_[buffer].data()); }
 
   void AddFloats(program::Shape shape, int64_t count, float low, float high) {
-    std::vector<std::byte>& bytes =
-        data_.emplace_back(static_cast<size_t>(count) * sizeof(float));
+    std::vector<std::byte>& bytes = data_.emplace_back(static_cast<size_t>(count) * sizeof(float));
     std::uniform_real_distribution<float> uniform(low, high);
     for (int64_t k = 0; k < count; ++k) {
       reinterpret_cast<float*>(bytes.data())[k] = uniform(random_);
     }
-    program_.AddBuffer({program::Buffer::Kind::kTemporary, ElementType::kFloat32, std::move(shape)});
+    program_.AddBuffer(
+        {program::Buffer::Kind::kTemporary, ElementType::kFloat32, std::move(shape)});
   }
   // A constant.
   void AddNumbers(ElementType type, const tensor::Extents& extents) {
@@ -171,8 +170,8 @@ class Product {
     const auto buffer = static_cast<program::BufferId>(data_.size());
     const int64_t blocks = per == Per::kBlock ? (test_.depth + test_.block - 1) / test_.block : 1;
     const int64_t columns = per == Per::kTensor ? 1 : test_.columns;
-    const tensor::Extents extents = test_.is_transposed ? tensor::Extents{columns, blocks}
-                                                        : tensor::Extents{blocks, columns};
+    const tensor::Extents extents =
+        test_.is_transposed ? tensor::Extents{columns, blocks} : tensor::Extents{blocks, columns};
     if (type == ElementType::kFloat32) {
       AddFloats({extents.begin(), extents.end()}, columns * blocks, 0.01F, 0.5F);
       program_.buffers.back().kind = program::Buffer::Kind::kConstant;
@@ -209,11 +208,11 @@ class Product {
   }
 
   double WeightAt(int64_t k, int64_t n) {
-    const tensor::Scalar scalar = tensor::LoadScalar(
-        test_.type, data_[1].data(), test_.is_transposed ? n * test_.depth + k
-                                                         : k * test_.columns + n);
-    double number =
-        tensor::IsSigned(test_.type) ? static_cast<double>(scalar.i) : static_cast<double>(scalar.u);
+    const tensor::Scalar scalar =
+        tensor::LoadScalar(test_.type, data_[1].data(),
+                           test_.is_transposed ? n * test_.depth + k : k * test_.columns + n);
+    double number = tensor::IsSigned(test_.type) ? static_cast<double>(scalar.i)
+                                                 : static_cast<double>(scalar.u);
     if (test_.zero_point != Per::kNothing) number -= GranuleAt(test_.zero_point, 4, k, n);
     return number * GranuleAt(test_.scale, 3, k, n);
   }
@@ -232,8 +231,8 @@ class Product {
         for (int64_t n = 0; n < test_.columns; ++n) {
           double sum = static_cast<double>(Floats(3)[n]), sizes = 1;
           for (int64_t k = 0; k < test_.depth; ++k) {
-            const double product = static_cast<double>(x[k]) *
-                                   weights[static_cast<size_t>(n * test_.depth + k)];
+            const double product =
+                static_cast<double>(x[k]) * weights[static_cast<size_t>(n * test_.depth + k)];
             sum += product;
             // Zeros are subtracted from sums of numbers less their middle.
             sizes += std::abs(static_cast<double>(x[k])) * static_cast<double>(test_.most);

@@ -10,10 +10,9 @@ RowLines::RowLines(const device::BoundStep& step, const ConstantMatrix& matrix) 
   const int addend = matrix.epilogue.addend;
   std::vector<Axis> axes;  // innermost first
   for (size_t axis = matrix.row_axes; axis-- > 0;) {
-    const Axis next = {
-        step.domain[axis],
-        {step.reads[0].strides[axis], step.writes[0].strides[axis],
-         addend < 0 ? 0 : step.reads[static_cast<size_t>(addend)].strides[axis]}};
+    const Axis next = {step.domain[axis],
+                       {step.reads[0].strides[axis], step.writes[0].strides[axis],
+                        addend < 0 ? 0 : step.reads[static_cast<size_t>(addend)].strides[axis]}};
     if (next.extent == 1) continue;
     if (!axes.empty()) {
       Axis& inner = axes.back();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowLines: the rows of a bound product, which may lie along several axes: rows at one distance from
-// each other are a line, which is one product.
+// RowLines: the rows of a bound product, which may lie along several axes: rows at one distance
+// from each other are a line, which is one product.
 
 #ifndef ONNXIFI_BACKENDS_CPU_MATMUL_ROW_LINES_H_
 #define ONNXIFI_BACKENDS_CPU_MATMUL_ROW_LINES_H_

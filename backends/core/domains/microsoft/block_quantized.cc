@@ -20,7 +20,8 @@ Status CheckBits(const Definition& d, int64_t bits) {
 // range.
 Value ZeroPoints(Definition& d, int input, int64_t bits, int64_t rows, int64_t blocks) {
   if (!d.Has(input)) {
-    const Value middle = d.Scalar(static_cast<double>(int64_t{1} << (bits - 1)), ElementType::kUint8);
+    const Value middle =
+        d.Scalar(static_cast<double>(int64_t{1} << (bits - 1)), ElementType::kUint8);
     return d.Apply("Expand", {middle, d.Ints1D({rows, blocks})});
   }
   const int64_t row_bytes = (blocks * bits + 7) / 8;
@@ -64,17 +65,17 @@ Status DefineMatMulNBits(Definition& d) {
   const bool has_float_zero_points = d.Has(3) && d.Type(3) != ElementType::kUint8;
   Value weights;
   if (!d.Has(4) && !has_float_zero_points) {
-    weights = d.Apply("DequantizeLinear",
-                      {numbers, scales, ZeroPoints(d, 3, bits, columns, blocks)},
-                      {{"axis", int64_t{1}}, {"block_size", block}});
+    weights =
+        d.Apply("DequantizeLinear", {numbers, scales, ZeroPoints(d, 3, bits, columns, blocks)},
+                {{"axis", int64_t{1}}, {"block_size", block}});
   } else {
     std::vector<int64_t> block_of;
     for (int64_t k = 0; !d.Has(4) && k < depth; ++k) block_of.push_back(k / block);
     const Value groups = d.Has(4) ? d.Slice(d.In(4), 0, 0, depth) : d.Ints1D(std::move(block_of));
-    const Value zero_points = d.Cast(has_float_zero_points
-                                         ? d.Reshape(d.In(3), {columns, blocks})
-                                         : ZeroPoints(d, 3, bits, columns, blocks),
-                                     wide);
+    const Value zero_points =
+        d.Cast(has_float_zero_points ? d.Reshape(d.In(3), {columns, blocks})
+                                     : ZeroPoints(d, 3, bits, columns, blocks),
+               wide);
     weights = d.Mul(d.Sub(d.Cast(numbers, wide), OfElements(d, zero_points, groups)),
                     OfElements(d, scales, groups));
   }
