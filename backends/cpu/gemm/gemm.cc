@@ -10,8 +10,10 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "backends/cpu/processor/processor.h"
 #include "backends/cpu/transpose/transpose.h"
@@ -291,6 +293,26 @@ void MultiplyRows(const Product& product, std::span<const int64_t> pieces, const
   }
 }
 
+// Rows that are a multiple of a page from each other share one set of the L1 cache, which holds
+// kWays lines, and a block has more rows: each would come from the L2 cache for every element. Such
+// rows are multiplied from a copy.
+constexpr int64_t kWays = 8;
+constexpr int64_t kLineFloats = 16;
+constexpr int64_t kSetFloats = 4096 / sizeof(float);
+constexpr int64_t kMinColumnsToCopy = 64;
+
+// `rows` rows of A side by side, `stride` floats from each other; the thread's until its next copy.
+const float* CopyRows(const Product& product, int64_t piece, int64_t rows, int64_t stride) {
+  thread_local std::vector<float> copy;
+  const auto floats = static_cast<size_t>(rows * stride);
+  if (copy.size() < floats) copy.resize(floats);
+  for (int64_t row = 0; row < rows; ++row) {
+    std::memcpy(copy.data() + row * stride, product.a + row * product.a_stride + piece,
+                static_cast<size_t>(product.depth) * sizeof(float));
+  }
+  return copy.data();
+}
+
 void MultiplyPanels(const Product& product, const Epilogue& epilogue, int64_t first_panel,
                     int64_t end_panel) {
   static constexpr int64_t kOnePiece[] = {0};
@@ -307,15 +329,25 @@ void MultiplyPanels(const Product& product, const Epilogue& epilogue, int64_t fi
   const int64_t floats_per_row =
       std::max<int64_t>(1, depth + columns * (epilogue.addend == nullptr ? 1 : 2));
   const int64_t chunk_floats = depth * columns <= small_b ? small_chunk : large_chunk;
-  const int64_t chunk = std::max<int64_t>(2, chunk_floats / floats_per_row / kRows) * kRows;
+  int64_t chunk = std::max<int64_t>(2, chunk_floats / floats_per_row / kRows) * kRows;
+  const int64_t copied_stride = product.depth + kLineFloats;
+  const int64_t most_copied = l2 / 2 / copied_stride / kRows * kRows;
+  const bool copies = pieces.size() == 1 && product.rows > kWays && most_copied > 0 &&
+                      product.a_stride % kSetFloats == 0 && columns >= kMinColumnsToCopy;
+  if (copies) chunk = std::min(chunk, most_copied);
   for (int64_t row = 0; row < product.rows; row += chunk) {
     Product part = product;
     part.a += row * product.a_stride;
+    if (copies) {
+      part.a = CopyRows(part, pieces[0], std::min(chunk, product.rows - row), copied_stride);
+      part.a_stride = copied_stride;
+    }
     part.c += row * product.c_stride;
     part.rows = std::min(chunk, product.rows - row);
     Epilogue part_epilogue = epilogue;
     if (epilogue.addend != nullptr) part_epilogue.addend += row * epilogue.addend_stride;
-    MultiplyRows(part, pieces, part_epilogue, first_panel, end_panel);
+    MultiplyRows(part, copies ? std::span(kOnePiece) : pieces, part_epilogue, first_panel,
+                 end_panel);
   }
 }
 

@@ -167,6 +167,23 @@ TEST(GemmTest, SumsInChunksOfRows) {
   });
 }
 
+// Such rows share a set of the L1 cache, and are multiplied from copies.
+TEST(GemmTest, MultipliesRowsThatArePagesFromEachOther) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    for (const int64_t rows : {9, 14, 30, 100}) {
+      for (const int64_t columns : {48, 64, 131}) {
+        Check({rows, 1000, columns, /*gap=*/24, /*has_bias=*/true, /*has_addend=*/true});
+        Check({rows, 1024, columns});
+        Check({rows, 2048, columns});
+      }
+    }
+    // More than is copied at a time, and than is copied.
+    Check({20, 16 * 1024, 64});
+    Check({10, 256 * 1024, 64});
+  });
+}
+
 TEST(GemmTest, AddsAndActivatesBeforeItStores) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   processor::ForEachTarget([](const char* target) {

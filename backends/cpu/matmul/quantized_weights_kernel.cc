@@ -21,7 +21,7 @@ namespace {
 using base::Status;
 
 // More take longer than panels do.
-constexpr int64_t kMostFewRows = 2 * gemm::kMaxQuantizedRows;
+constexpr int64_t kMostFewRows = 4 * gemm::kMaxQuantizedRows;
 // Numbers of a matrix; smaller ones are done before another thread has begun.
 constexpr int64_t kWorthAThread = 65536;
 
