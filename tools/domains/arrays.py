@@ -47,7 +47,7 @@ def moves():
 @covers("Inverse")
 def inverse():
     for dtype in ("float32", "float64", "float16"):
-        for shape in ((3, 3), (2, 3, 4, 4), (5, 1, 1), (2, 2), (3, 6, 6), (1, 8, 8)):
+        for shape in ((3, 3), (2, 3, 4, 4), (5, 1, 1), (2, 2), (3, 6, 6), (1, 8, 8), (2, 13, 13)):
             name = f"inverse_{dtype}_{'x'.join(map(str, shape))}"
             x = floats(random_of(name), shape) + 2 * numpy.eye(shape[-1], dtype="float32")
             exact = numpy.linalg.inv(x.astype(dtype).astype("float64")).astype(dtype)

@@ -46,6 +46,7 @@ constexpr Table kTables[] = {
     IdentityOperators,
     IfOperators,
     ImageDecoderOperators,
+    InverseOperators,
     LabelEncoderOperators,
     LayerNormalizationOperators,
     LikelihoodLossOperators,

@@ -44,6 +44,7 @@ std::span<const Operator> GroupNormalizationOperators();
 std::span<const Operator> IdentityOperators();
 std::span<const Operator> IfOperators();
 std::span<const Operator> ImageDecoderOperators();
+std::span<const Operator> InverseOperators();
 std::span<const Operator> LabelEncoderOperators();
 std::span<const Operator> LayerNormalizationOperators();
 std::span<const Operator> LikelihoodLossOperators();
