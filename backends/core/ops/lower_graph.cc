@@ -364,6 +364,7 @@ class GraphLowering : public BodyLowering {
     }
     Graph& body = **expanded;
     for (Node& inner : body.nodes) inner.index = node.index;
+    DeclareRanks(node, body);
     if (inputs.size() < body.inputs.size() || body.outputs.size() < node.outputs.size()) {
       return Status(Code::kInternalError,
                     "The function body of " + node.op_type + " does not fit its node.");
@@ -373,6 +374,28 @@ class GraphLowering : public BodyLowering {
       lowering.values_.TakeOver(body.inputs[k], values_, inputs[k]);
     }
     return LowerExpanded(node, body, lowering);
+  }
+
+  // Outputs of a definition whose rank its inputs do not tell, and what they are other names for,
+  // have the rank that the model declares of the node's.
+  void DeclareRanks(const Node& node, Graph& body) const {
+    for (size_t k = 0; k < node.outputs.size() && k < body.outputs.size(); ++k) {
+      if (node.outputs[k] == kNoValue) continue;
+      const Type& declared = graph_.values[node.outputs[k]].type;
+      if (declared.kind != Type::Kind::kTensor || !declared.extents) continue;
+      ValueId id = body.outputs[k];
+      for (auto inner = body.nodes.rbegin(); inner != body.nodes.rend(); ++inner) {
+        if (inner->outputs.empty() || inner->outputs[0] != id) continue;
+        Type& type = body.values[id].type;
+        if (type.kind == Type::Kind::kUnknown) {
+          type = {.kind = Type::Kind::kTensor, .element = declared.element};
+        }
+        if (type.kind != Type::Kind::kTensor || type.extents) break;
+        type.extents.emplace(declared.extents->size());
+        if (inner->op_type != "Identity" || !inner->domain.empty()) break;
+        id = inner->inputs[0];
+      }
+    }
   }
 
   // The branch that an If takes where its condition is known while lowering, else null.

@@ -92,24 +92,30 @@ Status DefineRotaryEmbedding(Definition& d) {
   const int64_t sequence_axis = *rank == 4 ? 2 : 1;
   const std::optional<int64_t> last = d.Extent(0, -1);
   const int64_t heads = d.Int("num_heads");
-  int64_t half = 0;
   std::optional<int64_t> size = last;
   Value x = d.In(0);
   if (*rank == 3) {
     // Without the number of heads, each is turned as a whole.
-    if (heads == 0) {
-      ONNXIFI_ASSIGN_OR_RETURN(half, d.NeedExtent(2, 1));
-      size = 2 * half;
-    } else if (last) {
-      size = *last / heads;
+    if (heads != 0) {
+      size = last ? std::optional(*last / heads) : std::nullopt;
+    } else {
+      ONNXIFI_RETURN_IF_ERROR(d.NeedRank(2, 2));
+      size = d.Extent(2, 1);
+      if (size) *size *= 2;
     }
-    if (last && (*size < 1 || *last % *size != 0)) {
+    if (last && size && (*size < 1 || *last % *size != 0)) {
       return d.Invalid("Input 0 has rows of " + std::to_string(*last) + " elements, which are no " +
                        "heads of " + std::to_string(*size) + ".");
     }
-    const std::vector<int64_t> apart = heads == 0 ? std::vector<int64_t>{0, 0, -1, 2 * half}
-                                                  : std::vector<int64_t>{0, 0, heads, -1};
-    x = d.Transpose(d.Reshape(x, apart), {0, 2, 1, 3});
+    if (heads != 0) {
+      x = d.Reshape(x, {0, 0, heads, -1});
+    } else if (size) {
+      x = d.Reshape(x, {0, 0, -1, *size});
+    } else {
+      const Value half = d.ExtentOf(d.In(2), 1);
+      x = d.ReshapeTo(x, d.Concat({d.Ints1D({0, 0, -1}), d.Add(half, half)}, 0));
+    }
+    x = d.Transpose(x, {0, 2, 1, 3});
   }
   Value positions = d.In(1);
   if (d.Rank(1) != 2) {

@@ -66,33 +66,55 @@ Result<Projections> ReadProjections(Definition& d, int64_t heads) {
   return parts;
 }
 
-// The bias of the projections: [hidden of q + of k + of v], which heads share.
-Status AddBias(Definition& d, int64_t heads, Projections& parts) {
-  if (!d.Has(kBias)) return base::Ok();
-  const bool is_packed = d.Rank(kQuery) == 5;
-  int64_t size = 0;
-  if (is_packed) {
-    ONNXIFI_ASSIGN_OR_RETURN(size, d.NeedExtent(kQuery, 4));
-  } else {
-    // Where rows have a symbol's extent, all three projections have the same.
-    const std::optional<int64_t> hidden = d.Extent(kQuery, 2);
-    ONNXIFI_ASSIGN_OR_RETURN(const int64_t thrice, d.NeedExtent(kBias, 0));
-    size = (hidden ? *hidden : thrice / 3) / heads;
-  }
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t all, d.NeedExtent(kBias, 0));
+// The bias of the projections, [hidden of q + of k + of v], which heads share: one part for each,
+// or none where keys and values are past the projection.
+struct Biases {
+  Value q, k, v;
+};
+
+// Of numbers.
+Result<Biases> SplitBias(Definition& d, int64_t heads, int64_t size, int64_t all) {
   const int64_t hidden = heads * size;
   if (all <= 2 * hidden || (all - 2 * hidden) % heads != 0) {
     return d.Invalid("Input 3 has " + std::to_string(all) + " elements, which do not fit " +
                      std::to_string(heads) + " heads of " + std::to_string(size) + ".");
   }
-  const std::vector<Value> biases = d.Split(d.In(kBias), 0, {hidden, hidden, all - 2 * hidden});
-  const auto add = [&](Value& value, const Value& bias) {
-    value = d.Add(value, d.Reshape(bias, {1, heads, 1, -1}));
+  const std::vector<Value> parts = d.Split(d.In(kBias), 0, {hidden, hidden, all - 2 * hidden});
+  const auto per_head = [&](const Value& part) { return d.Reshape(part, {1, heads, 1, -1}); };
+  return Biases{per_head(parts[0]), per_head(parts[1]), per_head(parts[2])};
+}
+
+// Of symbols: a part has as many elements as the heads that it is added to, or a run is refused.
+Biases SliceBias(Definition& d, int64_t heads, const Projections& parts) {
+  const auto per_head = [&](const Value& start, const Value& end, const Value& projection) {
+    const Value size = d.ExtentOf(projection, 3);
+    return d.ReshapeTo(d.Slice(d.In(kBias), 0, start, end),
+                       d.Concat({d.Ints1D({1, heads, 1}), size}, 0));
   };
-  add(parts.q, biases[0]);
+  const Value hidden = d.Mul(d.ExtentOf(parts.q, 3), d.Ints1D({heads}));
+  const Value twice = d.Add(hidden, hidden), all = d.ExtentOf(d.In(kBias), 0);
+  return {per_head(d.Ints1D({0}), hidden, parts.q), per_head(hidden, twice, parts.k),
+          per_head(twice, all, parts.v)};
+}
+
+Status AddBias(Definition& d, int64_t heads, Projections& parts) {
+  if (!d.Has(kBias)) return base::Ok();
+  std::optional<int64_t> size = d.Extent(kQuery, 4);
+  if (d.Rank(kQuery) == 3) {
+    size = d.Extent(kQuery, 2);
+    if (size) *size /= heads;
+  }
+  const std::optional<int64_t> all = d.Extent(kBias, 0);
+  Biases biases;
+  if (size && all) {
+    ONNXIFI_ASSIGN_OR_RETURN(biases, SplitBias(d, heads, *size, *all));
+  } else {
+    biases = SliceBias(d, heads, parts);
+  }
+  parts.q = d.Add(parts.q, biases.q);
   // Keys and values that have their heads apart are past the projection.
-  if (d.Rank(kKey) != 4) add(parts.k, biases[1]);
-  if (d.Rank(kValue) != 4) add(parts.v, biases[2]);
+  if (d.Rank(kKey) != 4) parts.k = d.Add(parts.k, biases.k);
+  if (d.Rank(kValue) != 4) parts.v = d.Add(parts.v, biases.v);
   return base::Ok();
 }
 

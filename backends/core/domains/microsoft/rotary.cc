@@ -19,17 +19,26 @@ Result<Value> Rotate(Definition& d, Value value, int cosines, Value positions, b
   }
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(cosines, 2));
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(cosines + 1, 2));
-  // Where it is a symbol, the whole head is turned, and a run with another extent is refused.
   const std::optional<int64_t> half = d.Extent(cosines, 1);
   if (half && (*half < 1 || (head_size && 2 * *half > *head_size))) {
     return d.Invalid("Cosines for " + std::to_string(*half) + " pairs do not fit a head of " +
                      std::to_string(head_size.value_or(0)) + " elements.");
   }
   Definition::Attributes attributes = {{"interleaved", int64_t{is_interleaved}}};
-  if (half && head_size != 2 * *half) attributes.emplace_back("rotary_embedding_dim", 2 * *half);
-  return d.Apply("RotaryEmbedding",
-                 {std::move(value), d.In(cosines), d.In(cosines + 1), std::move(positions)},
-                 std::move(attributes));
+  const auto turn = [&](Value turned) {
+    return d.Apply("RotaryEmbedding",
+                   {std::move(turned), d.In(cosines), d.In(cosines + 1), std::move(positions)},
+                   std::move(attributes));
+  };
+  if (half) {
+    if (head_size != 2 * *half) attributes.emplace_back("rotary_embedding_dim", 2 * *half);
+    return turn(std::move(value));
+  }
+  // The attribute is a number: what a symbol turns is cut off, and comes back before the rest.
+  const Value extent = d.ExtentOf(d.In(cosines), 1);
+  const Value end = d.Add(extent, extent);
+  const Value rest = d.Slice(value, 3, end, d.ExtentOf(value, 3));
+  return d.Concat({turn(d.Slice(value, 3, d.Ints1D({0}), end)), rest}, 3);
 }
 
 }  // namespace onnxifi::microsoft
