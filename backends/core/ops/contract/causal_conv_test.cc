@@ -118,7 +118,8 @@ TEST(CausalConvRefusalTest, RefusesWhatDoesNotFit) {
        {Case{{2, 1, 3}, {3}, {1, 3, 2}, "channels of the input and of the weight differ"},
         Case{{3, 2, 3}, {3}, {1, 3, 2}, "middle extent of the weight and 1 differ"},
         Case{{3, 1, 0}, {3}, {1, 3, 2}, "and needs at least 1"},
-        Case{{3, 1, 3}, {2}, {1, 3, 2}, "length of input 2"},
+        Case{{3, 1, 3}, {2}, {1, 3, 2}, "length of input 2 and the number of channels differ"},
+        Case{{3, 1, 3}, {1}, {1, 3, 2}, "length of input 2 and the number of channels differ"},
         Case{{3, 1, 3}, {3}, {1, 3, 3}, "length of past_state and the kernel's less 1 differ"},
         Case{{3, 1, 3}, {3}, {2, 3, 2}, "Extents of axis 0 differ"}}) {
     for (const auto& form : {Given, Symbolic}) {

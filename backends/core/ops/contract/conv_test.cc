@@ -157,6 +157,25 @@ TEST(ConvRefusalTest, NamesWhatDisagrees) {
   EXPECT_THAT(result.status().Text(), HasSubstr("strides has an element (0) outside [1,"));
 }
 
+TEST(ConvRefusalTest, RefusesOneBiasForAllChannels) {
+  for (const char* op_type : {"Conv", "ConvTranspose"}) {
+    for (const auto& form : {Given, Symbolic}) {
+      const bool is_transposed = op_type[4] != 0;
+      const auto type = ElementType::kFloat32;
+      const auto out =
+          RunOperator({op_type,
+                       11,
+                       {},
+                       {Given({1, 2, 5, 5}, Numbers(50, 1)),
+                        Given({is_transposed ? 2 : 3, is_transposed ? 3 : 2, 2, 2}, Numbers(24, 1)),
+                        form({1}, {2}, type)}});
+      ASSERT_FALSE(out.ok());
+      EXPECT_EQ(out.status().code(), base::Code::kMismatchingShape);
+      EXPECT_THAT(out.status().Text(), HasSubstr("number of channels differ"));
+    }
+  }
+}
+
 TEST(GemmTest, StretchesCOnlyWithBroadcastBeforeOpset7) {
   OneNode node{"Gemm",
                6,

@@ -71,12 +71,18 @@ Result<Operand> AlignParameter(Lowering& lowering, int input, int rank, int axis
 }
 
 Result<Operand> ChannelVector(Lowering& lowering, int input, int rank, Dim channels) {
-  if (lowering.In(input).rank() != 1) {
+  Operand vector = lowering.In(input);
+  if (vector.rank() != 1) {
     return lowering.InvalidModel("Input " + std::to_string(input) + " has " +
-                                 std::to_string(lowering.In(input).rank()) +
-                                 " axes instead of one.");
+                                 std::to_string(vector.rank()) + " axes instead of one.");
   }
-  return AlignParameter(lowering, input, rank, 1, channels);
+  ONNXIFI_RETURN_IF_ERROR(lowering.RequireEqual(
+      vector.shape[0], channels,
+      "The length of input " + std::to_string(input) + " and the number of channels"));
+  // A symbol that must equal the number of channels is not taken for a 1 that stretches.
+  vector.shape[0] = channels;
+  while (vector.rank() < rank - 1) vector = program::InsertAxis(vector, vector.rank());
+  return program::InsertAxis(vector, 0);
 }
 
 bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUint8; }
