@@ -74,7 +74,10 @@ ValueId Repeat(GraphBuilder& graph, ValueId value, ValueId like_q, const Heads& 
     positions = graph.AddIntegers(numbers);
   } else {
     const ValueId count = ExtentOf(graph, like_q, 1);
-    const ValueId group = graph.Apply("Div", 14, {count, ExtentOf(graph, value, 1)});
+    // Without heads no element is read, and nothing is divided by their number.
+    const ValueId shared = graph.Apply(
+        "Max", 13, {ExtentOf(graph, value, 1), graph.AddScalar(ElementType::kInt64, 1)});
+    const ValueId group = graph.Apply("Div", 14, {count, shared});
     const ValueId all =
         graph.Apply("Range", 11,
                     {graph.AddScalar(ElementType::kInt64, 0), graph.Apply("Squeeze", 13, {count}),
@@ -99,7 +102,7 @@ Result<Heads> CheckHeads(const Dim& of_q, const Dim& of_k, const Dim& of_v,
                                   {of_k, of_v}));
   if (of_q == of_k) return Heads{of_q, of_k};
   ONNXIFI_RETURN_IF_ERROR(
-      require(Less(0, of_k) * Equal(Mod(of_q, Max(of_k, 1)), 0),
+      require(Max(Equal(of_q, of_k), Less(0, of_k) * Equal(Mod(of_q, Max(of_k, 1)), 0)),
               Invalid("The heads of Q (" + of_q.ToString() +
                       ") are no multiple of those of K and V (" + of_k.ToString() + ")."),
               {of_q, of_k}));

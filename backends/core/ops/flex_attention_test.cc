@@ -110,6 +110,21 @@ TEST(FlexAttentionTest, AppliesGraphsBeforeAndAfterTheSoftmax) {
   }
 }
 
+TEST(FlexAttentionTest, OfNoHeadsIsNothing) {
+  for (const int64_t shared : {0, 2}) {
+    for (const auto& form : {Given, Symbolic}) {
+      const auto drawn = [&](int64_t heads) {
+        return form({1, heads, 1, 1}, Draw(size_t(heads), 1), ElementType::kFloat32);
+      };
+      OneNode node{"FlexAttention", 1, {}, {drawn(0), drawn(shared), drawn(shared)}};
+      node.domain = "ai.onnx.preview";
+      const auto out = RunOperator(node);
+      ASSERT_TRUE(out.ok()) << out.status().Text();
+      EXPECT_EQ((*out)[0].extents(), (tensor::Extents{1, 0, 1, 1}));
+    }
+  }
+}
+
 TEST(FlexAttentionTest, RefusesHeadsThatDoNotFit) {
   struct Case {
     int64_t q, k, v;
