@@ -95,7 +95,10 @@ NonTensorValue GraphValues::NewInput(const std::string& name, ValueType type) {
 
 Status GraphValues::Resolve(ValueId id) {
   ONNXIFI_RETURN_IF_ERROR(ResolveAnyRank(id));
-  if (!HasOpenRank(id)) return base::Ok();
+  const auto open = open_ranks_.find(id);
+  if (open == open_ranks_.end()) return base::Ok();
+  const auto& [choices, node, first, is_only] = open->second;
+  if (choices != nullptr) choices->Ask(*node, first, is_only);
   return Status(Code::kUnsupportedShape,
                 "Value " + Quoted(graph_.values[id].name) + " has " +
                     std::to_string(operands_[id]->rank()) +
@@ -234,15 +237,17 @@ Status GraphValues::Set(ValueId id, NonTensorValue whole) {
 
 void GraphValues::TakeOver(ValueId id, const GraphValues& from, ValueId from_id) {
   operands_[id] = from.operands_[from_id];
-  if (from.HasOpenRank(from_id)) SetOpenRank(id);
+  const auto open = from.open_ranks_.find(from_id);
+  if (open != from.open_ranks_.end()) SetOpenRank(id, open->second);
   if (const Sequence* known = from.sequence(from_id)) sequences_[id] = *known;
   if (const NonTensorValue* known = from.whole(from_id)) non_tensor_values_[id] = *known;
 }
 
-Status GraphValues::CheckDeclared(ValueId id) const {
-  if (operands_[id] && !HasOpenRank(id)) return CheckFits(graph_.values[id], *operands_[id]);
+Status GraphValues::CheckDeclared(ValueId id, bool has_rank) const {
+  has_rank = has_rank && !HasOpenRank(id);
+  if (operands_[id] && has_rank) return CheckFits(graph_.values[id], *operands_[id]);
   ValueType type = TypeOf(id);
-  if (HasOpenRank(id)) type.rank = ValueType::kAnyRank;
+  if (!has_rank) type.rank = ValueType::kAnyRank;
   return CheckFits(graph_.values[id], type);
 }
 

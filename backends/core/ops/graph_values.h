@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "backends/core/ops/lowering.h"
@@ -41,7 +40,14 @@ class GraphValues {
   // Of a tensor that is known: a run may give it fewer axes than its operand has, which has leading
   // axes of extent 1 in their place.
   bool HasOpenRank(graph::ValueId id) const { return open_ranks_.contains(id); }
-  void SetOpenRank(graph::ValueId id) { open_ranks_.insert(id); }
+  // Where its rank is needed, `choices` are asked for a branch of `node`, unless they are null.
+  struct OpenRank {
+    BranchChoices* choices = nullptr;
+    const graph::Node* node = nullptr;
+    Branch first = Branch::kThen;
+    bool is_only = false;
+  };
+  void SetOpenRank(graph::ValueId id, OpenRank open) { open_ranks_[id] = open; }
   bool IsKnown(graph::ValueId id) const;
   // Of a value that is known, and what it is known as: exactly one of these is not null.
   program::ValueType TypeOf(graph::ValueId id) const;
@@ -66,8 +72,8 @@ class GraphValues {
   Status Set(graph::ValueId id, NonTensorValue whole);
   // What `from_id` is in a lowering to the same program, whatever is declared.
   void TakeOver(graph::ValueId id, const GraphValues& from, graph::ValueId from_id);
-  // Whether a known value is as declared.
-  Status CheckDeclared(graph::ValueId id) const;
+  // Whether a known value is as declared; its rank counts with `has_rank`.
+  Status CheckDeclared(graph::ValueId id, bool has_rank) const;
 
   // An extent of the enclosing program as one of this: the same symbol for the same expression.
   Dim Import(const Dim& outside);
@@ -92,7 +98,7 @@ class GraphValues {
   std::vector<std::optional<Operand>> operands_;  // by ValueId
   std::unordered_map<graph::ValueId, Sequence> sequences_;
   std::unordered_map<graph::ValueId, NonTensorValue> non_tensor_values_;
-  std::unordered_set<graph::ValueId> open_ranks_;
+  std::unordered_map<graph::ValueId, OpenRank> open_ranks_;
   size_t sequence_tensors_ = 0;  // that nodes made, one in several sequences as often
   std::map<std::string, Dim> named_symbols_;
   std::vector<Operand> captures_;

@@ -6,8 +6,10 @@
 #include "backends/core/ops/lower_graph.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
+#include "backends/core/ops/branch_choices.h"
 #include "backends/core/ops/declared_type.h"
 #include "backends/core/ops/flex_attention.h"
 #include "backends/core/ops/gradient.h"
@@ -40,6 +42,15 @@ struct Target {
   const StepCheck& check;
   // Set where the check says that steps are emulated.
   bool& is_emulated;
+  // Null for graphs that are made for one lowering.
+  BranchChoices* choices = nullptr;
+  // The numbers of the program's first symbols in the run that the graph is lowered for; null: it
+  // is lowered for any.
+  const std::vector<int64_t>* symbols = nullptr;
+
+  Target WithoutChoices() const {
+    return {program, numbers, functions, check, is_emulated, /*choices=*/nullptr};
+  }
 };
 
 Status Unknown(const Node& node) {
@@ -69,9 +80,12 @@ class GraphLowering : public BodyLowering {
     for (const Node& node : graph_.nodes) {
       Status status = LowerNode(node);
       if (!status.ok()) return std::move(status).Context("while lowering " + graph::Describe(node));
+      ++lowered_nodes_;
     }
     return base::Ok();
   }
+  // How far LowerNodes came.
+  size_t lowered_nodes() const { return lowered_nodes_; }
 
   // The graph's outputs become the program's: each a dense buffer of its own, or a non-tensor
   // value.
@@ -185,9 +199,10 @@ class GraphLowering : public BodyLowering {
     result.program = std::make_unique<Program>();
     result.program->strings = target_.program.strings;
     SymbolicValues numbers(*result.program);
-    GraphLowering lowering(
-        body, {*result.program, numbers, target_.functions, target_.check, target_.is_emulated},
-        &values_, nesting_ + 1);
+    GraphLowering lowering(body,
+                           {*result.program, numbers, target_.functions, target_.check,
+                            target_.is_emulated, target_.choices},
+                           &values_, nesting_ + 1);
     GraphValues& values = lowering.values_;
     for (size_t k = 0; k < inputs.size() && k < body.inputs.size(); ++k) {
       const ValueId id = body.inputs[k];
@@ -239,7 +254,11 @@ class GraphLowering : public BodyLowering {
       return LowerGradient(node);
     }
     if (entry == nullptr) return ExpandNode(node);
-    if (const Graph* branch = FindKnownBranch(node)) return LowerBranch(node, *branch);
+    if (const std::optional<Dim> condition = FindCondition(node)) {
+      if (const std::optional<Branch> branch = FindBranch(node, *condition)) {
+        return LowerBranch(node, *condition, *branch);
+      }
+    }
     if (node.since_version > entry->newest_version) {
       return Status(Code::kUnsupportedVersion, node.op_type + " of version " +
                                                    std::to_string(node.since_version) +
@@ -312,6 +331,7 @@ class GraphLowering : public BodyLowering {
   }
 
   Status KeepOutputs(const Node& node, Lowering& lowering) {
+    const bool follows_branch = FollowsBranch(node);
     for (auto& [output, sequence] : lowering.TakeSequences()) {
       const ValueId id = node.outputs[output];
       if (id != kNoValue) ONNXIFI_RETURN_IF_ERROR(values_.Set(id, std::move(sequence)));
@@ -331,12 +351,43 @@ class GraphLowering : public BodyLowering {
                       node.op_type + ": Output " + std::to_string(k) + " is not supported.");
       }
       // ONNX infers no extents of these, and converters declare others than they have.
-      const bool is_open = lowering.open_outputs().contains(static_cast<int>(k));
-      const bool is_inferable = node.domain != "ai.onnx.ml" && !is_open;
+      const auto open = lowering.open_outputs().find(static_cast<int>(k));
+      const bool is_open = open != lowering.open_outputs().end();
+      const bool is_inferable = node.domain != "ai.onnx.ml" && !is_open && !follows_branch;
       ONNXIFI_RETURN_IF_ERROR(values_.Set(id, *std::move(tensors[k]), is_inferable));
-      if (is_open) values_.SetOpenRank(id);
+      if (follows_branch) behind_branches_.insert(id);
+      if (is_open) SetOpenRank(node, id, open->second);
     }
     return base::Ok();
+  }
+
+  // Whether it reads what a branch gave that stands for an If, or what was made of it. Exporters
+  // declare ranks of such values as the other branch has them.
+  bool FollowsBranch(const Node& node) const {
+    return std::ranges::any_of(node.inputs,
+                               [&](ValueId id) { return behind_branches_.contains(id); });
+  }
+
+  // A branch can be chosen where extents tell the condition; it is that of the run, if there is
+  // one, or else `first`.
+  void SetOpenRank(const Node& node, ValueId id, Branch first) {
+    const std::optional<Dim> condition = FindCondition(node);
+    if (!condition || target_.choices == nullptr) return values_.SetOpenRank(id, {});
+    const std::optional<int64_t> number = Evaluate(*condition);
+    if (number) first = *number != 0 ? Branch::kThen : Branch::kElse;
+    values_.SetOpenRank(id, {target_.choices, &node, first, /*is_only=*/number.has_value()});
+  }
+
+  // What an expression is in the run that the graph is lowered for.
+  std::optional<int64_t> Evaluate(const Dim& dim) const {
+    if (dim.is_constant()) return dim.constant();
+    if (target_.symbols == nullptr) return std::nullopt;
+    const auto known = static_cast<int>(target_.symbols->size());
+    if (dim.node()->last_symbol >= known) return std::nullopt;
+    const tensor::DimTable& table = *target_.program.dims;
+    std::vector<int64_t> values(static_cast<size_t>(table.node_count()));
+    table.Evaluate(*target_.symbols, 0, known, values);
+    return tensor::ValueOf(dim, values);
   }
 
   // An operator without an entry that is defined as a function: its body is lowered in place.
@@ -369,7 +420,7 @@ class GraphLowering : public BodyLowering {
       return Status(Code::kInternalError,
                     "The function body of " + node.op_type + " does not fit its node.");
     }
-    GraphLowering lowering(body, target_, /*outer=*/nullptr, nesting_ + 1);
+    GraphLowering lowering(body, target_.WithoutChoices(), /*outer=*/nullptr, nesting_ + 1);
     for (size_t k = 0; k < body.inputs.size(); ++k) {
       lowering.values_.TakeOver(body.inputs[k], values_, inputs[k]);
     }
@@ -398,26 +449,77 @@ class GraphLowering : public BodyLowering {
     }
   }
 
-  // The branch that an If takes where its condition is known while lowering, else null.
-  const Graph* FindKnownBranch(const Node& node) {
-    if (!node.domain.empty() || node.op_type != "If" || node.inputs.size() != 1) return nullptr;
+  // The condition of an If whose branches can stand in its place, as far as extents tell it.
+  std::optional<Dim> FindCondition(const Node& node) {
+    if (!node.domain.empty() || node.op_type != "If" || node.inputs.size() != 1) {
+      return std::nullopt;
+    }
+    for (const Branch branch : {Branch::kThen, Branch::kElse}) {
+      const Graph* graph = FindGraph(node, branch);
+      if (graph == nullptr || !graph->inputs.empty() ||
+          graph->outputs.size() != node.outputs.size()) {
+        return std::nullopt;
+      }
+    }
     const ValueId id = node.inputs[0];
-    if (id == kNoValue || !values_.Resolve(id).ok()) return nullptr;
+    if (id == kNoValue || !values_.Resolve(id).ok()) return std::nullopt;
     const Operand* condition = values_.operand(id);
-    if (condition == nullptr || condition->type() != ElementType::kBool) return nullptr;
+    if (condition == nullptr || condition->type() != ElementType::kBool) return std::nullopt;
     const std::optional<Dims> known = target_.numbers.Find(*condition);
-    if (!known || known->size() != 1 || !known->front().is_constant()) return nullptr;
-    const auto* branch = node.FindAttribute<std::shared_ptr<const Graph>>(
-        known->front().constant() != 0 ? "then_branch" : "else_branch");
-    if (branch == nullptr || !(*branch)->inputs.empty()) return nullptr;
-    return (*branch)->outputs.size() == node.outputs.size() ? branch->get() : nullptr;
+    return known && known->size() == 1 ? std::optional(known->front()) : std::nullopt;
   }
 
-  // In place of the node: results have the ranks of this branch alone.
-  Status LowerBranch(const Node& node, const Graph& branch) {
+  static const Graph* FindGraph(const Node& node, Branch branch) {
+    const auto* graph = node.FindAttribute<std::shared_ptr<const Graph>>(
+        branch == Branch::kThen ? "then_branch" : "else_branch");
+    return graph == nullptr ? nullptr : graph->get();
+  }
+
+  // The branch that an If is lowered as, if it is one alone.
+  std::optional<Branch> FindBranch(const Node& node, const Dim& condition) const {
+    if (condition.is_constant()) return condition.constant() != 0 ? Branch::kThen : Branch::kElse;
+    return target_.choices != nullptr ? target_.choices->Find(node) : std::nullopt;
+  }
+
+  // In place of the node: results have the ranks of this branch alone, whatever is declared, which
+  // may be of the other.
+  Status LowerBranch(const Node& node, const Dim& condition, Branch branch) {
+    const Graph* graph = FindGraph(node, branch);
     if (nesting_ >= kMaxNesting) return Unknown(node);
-    GraphLowering lowering(branch, target_, &values_, nesting_ + 1);
-    return LowerExpanded(node, branch, lowering);
+    if (!condition.is_constant()) Require(node, condition, branch);
+    GraphLowering lowering(*graph, target_, &values_, nesting_ + 1);
+    return LowerExpanded(node, *graph, lowering, /*is_branch=*/true);
+  }
+
+  // That a run takes the branch. Before what the branch requires itself.
+  void Require(const Node& node, const Dim& condition, Branch branch) {
+    const bool is_then = branch == Branch::kThen;
+    const Dim is_false = Equal(condition, 0);
+    Status violation(Code::kUnsupportedShape,
+                     std::string("If: The extents of the run take its ") +
+                         (is_then ? "else_branch" : "then_branch") +
+                         ", and the graph is lowered for the rank that its " +
+                         (is_then ? "then_branch" : "else_branch") + " gives.");
+    violation.Context("while running " + graph::Describe(node));
+    Dims shown;
+    AddSymbols(condition, shown);
+    target_.program.requirements.push_back(
+        {is_then ? Equal(is_false, 0) : is_false, std::move(violation), std::move(shown)});
+  }
+
+  // The symbols of an expression, as far as a sentence has use for them.
+  static void AddSymbols(const Dim& dim, Dims& symbols) {
+    constexpr size_t kMaxShown = 4;
+    if (dim.is_constant() || symbols.size() == kMaxShown) return;
+    const tensor::DimNode& node = *dim.node();
+    if (node.kind == tensor::DimNode::Kind::kSymbol) {
+      if (std::ranges::find(symbols, dim) == symbols.end()) symbols.push_back(dim);
+      return;
+    }
+    for (const Dim& operand : node.operands) AddSymbols(operand, symbols);
+    for (const tensor::DimNode::Term& term : node.terms) {
+      for (const tensor::DimNode* atom : term.atoms) AddSymbols(Dim(*atom), symbols);
+    }
   }
 
   // Its definition as a function is of the graph that it owns, so it is made here.
@@ -429,7 +531,7 @@ class GraphLowering : public BodyLowering {
     }
     ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> body,
                              ExpandSequenceMap(node, is_sequence));
-    GraphLowering lowering(*body, target_, &values_, nesting_ + 1);
+    GraphLowering lowering(*body, target_.WithoutChoices(), &values_, nesting_ + 1);
     return LowerExpanded(node, *body, lowering);
   }
 
@@ -439,7 +541,7 @@ class GraphLowering : public BodyLowering {
       return values_.Resolve(id).ok() ? values_.operand(id) : nullptr;
     };
     ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> made, ExpandGradient(graph_, node, find));
-    GraphLowering lowering(*made, target_, &values_, nesting_ + 1);
+    GraphLowering lowering(*made, target_.WithoutChoices(), &values_, nesting_ + 1);
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       ONNXIFI_ASSIGN_OR_RETURN(Operand input, values_.Find(node.inputs[k]));
       ONNXIFI_RETURN_IF_ERROR(lowering.values_.Set(made->inputs[k], std::move(input)));
@@ -488,7 +590,7 @@ class GraphLowering : public BodyLowering {
   Result<Operand> LowerInPlace(const Node& node, const Graph& graph,
                                const std::vector<Operand>& inputs) {
     if (nesting_ >= kMaxNesting) return Unknown(node);
-    GraphLowering lowering(graph, target_, &values_, nesting_ + 1);
+    GraphLowering lowering(graph, target_.WithoutChoices(), &values_, nesting_ + 1);
     for (size_t k = 0; k < inputs.size(); ++k) {
       ONNXIFI_RETURN_IF_ERROR(lowering.values_.Set(graph.inputs[k], inputs[k]));
     }
@@ -498,15 +600,18 @@ class GraphLowering : public BodyLowering {
   }
 
   // Lowers the definition of a node, whose lowering has its inputs, in place of the node.
-  Status LowerExpanded(const Node& node, const Graph& body, GraphLowering& lowering) {
+  Status LowerExpanded(const Node& node, const Graph& body, GraphLowering& lowering,
+                       bool is_branch = false) {
     Status status = lowering.LowerNodes();
     if (!status.ok()) return std::move(status).Context("in the function body of " + node.op_type);
+    const bool follows_branch = is_branch || FollowsBranch(node);
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id = node.outputs[k];
       if (id == kNoValue) continue;
       ONNXIFI_RETURN_IF_ERROR(lowering.values_.ResolveAnyRank(body.outputs[k]));
       values_.TakeOver(id, lowering.values_, body.outputs[k]);
-      ONNXIFI_RETURN_IF_ERROR(values_.CheckDeclared(id));
+      ONNXIFI_RETURN_IF_ERROR(values_.CheckDeclared(id, /*has_rank=*/!follows_branch));
+      if (follows_branch) behind_branches_.insert(id);
     }
     return base::Ok();
   }
@@ -515,6 +620,8 @@ class GraphLowering : public BodyLowering {
   const Target target_;
   const int nesting_;
   GraphValues values_;
+  std::unordered_set<ValueId> behind_branches_;
+  size_t lowered_nodes_ = 0;
 };
 
 }  // namespace
@@ -528,30 +635,103 @@ bool BodyLowering::Body::KeepsExtents(int output, const Input& input) const {
   return true;
 }
 
-Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSource* functions,
-                                            const StepCheck& check) {
+namespace {
+
+// The numbers of the symbols that the inputs declare, of which the program has no others yet.
+std::vector<int64_t> SymbolsOf(const Program& program, std::span<const tensor::Extents> inputs) {
+  std::vector<int64_t> symbols(static_cast<size_t>(program.dims->symbol_count()));
+  for (size_t k = 0; k < program.inputs.size() && k < inputs.size(); ++k) {
+    const Shape& shape = program.inputs[k].shape;
+    for (size_t axis = 0; axis < shape.size() && axis < inputs[k].size(); ++axis) {
+      if (shape[axis].is_constant() || shape[axis].node()->symbol < 0) continue;
+      symbols[static_cast<size_t>(shape[axis].node()->symbol)] = inputs[k][axis];
+    }
+  }
+  return symbols;
+}
+
+// With the branches that are chosen so far. `out_lowered_nodes`: how far it came.
+Result<std::unique_ptr<Program>> LowerOnce(const Graph& graph, const FunctionSource* functions,
+                                           const StepCheck& check,
+                                           std::span<const tensor::Extents> inputs,
+                                           BranchChoices& choices, size_t& out_lowered_nodes) {
   auto program = std::make_unique<Program>();
   SymbolicValues numbers(*program);
   bool is_emulated = false;
-  GraphLowering lowering(graph, {*program, numbers, functions, check, is_emulated},
+  std::vector<int64_t> symbols;
+  GraphLowering lowering(graph,
+                         {*program, numbers, functions, check, is_emulated, &choices,
+                          inputs.empty() ? nullptr : &symbols},
                          /*outer=*/nullptr, /*nesting=*/0);
-  ONNXIFI_RETURN_IF_ERROR(lowering.DeclareInputs());
-  ONNXIFI_RETURN_IF_ERROR(lowering.LowerNodes());
-  ONNXIFI_RETURN_IF_ERROR(lowering.DeclareOutputs());
+  Status status = lowering.DeclareInputs();
+  symbols = SymbolsOf(*program, inputs);
+  if (status.ok()) status = lowering.LowerNodes();
+  out_lowered_nodes = lowering.lowered_nodes();
+  if (status.ok()) status = lowering.DeclareOutputs();
+  if (!status.ok()) return status;
   return program;
 }
 
-SupportAnswer LowerEachNode(const Graph& graph, const FunctionSource* functions,
-                            const StepCheck& check, Carrier carrier) {
+SupportAnswer AnswerOnce(const Graph& graph, const FunctionSource* functions,
+                         const StepCheck& check, Carrier carrier, BranchChoices& choices) {
   Program program;
   SymbolicValues numbers(program);
   bool is_emulated = false;
-  GraphLowering lowering(graph, {program, numbers, functions, check, is_emulated},
+  GraphLowering lowering(graph, {program, numbers, functions, check, is_emulated, &choices},
                          /*outer=*/nullptr, /*nesting=*/0);
   SupportAnswer answer;
   lowering.CheckSupportOfNodes(answer);
   lowering.CheckEdges(carrier, answer);
   return answer;
+}
+
+size_t CountRefusals(const SupportAnswer& answer) {
+  return static_cast<size_t>(std::ranges::count_if(
+             answer.nodes, [](const Status& status) { return !status.ok(); })) +
+         (answer.edges.ok() ? 0 : 1);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSource* functions,
+                                            const StepCheck& check, BranchRequest* branches) {
+  const std::span<const tensor::Extents> inputs =
+      branches != nullptr ? branches->inputs : std::span<const tensor::Extents>();
+  BranchChoices choices;
+  // Of the attempt that lowered most nodes: what ended the others were their choices.
+  Status refusal;
+  size_t furthest = 0;
+  do {
+    size_t lowered_nodes = 0;
+    Result<std::unique_ptr<Program>> program =
+        LowerOnce(graph, functions, check, inputs, choices, lowered_nodes);
+    if (program.ok()) {
+      if (branches != nullptr) branches->are_chosen = choices.any();
+      return program;
+    }
+    // Of a run's own branches the reason is that which they have.
+    const bool is_further =
+        lowered_nodes > furthest || (lowered_nodes == furthest && !inputs.empty());
+    if (!refusal.ok() && !is_further) continue;
+    refusal = std::move(program).status();
+    furthest = lowered_nodes;
+  } while (choices.Next());
+  return refusal;
+}
+
+SupportAnswer LowerEachNode(const Graph& graph, const FunctionSource* functions,
+                            const StepCheck& check, Carrier carrier) {
+  BranchChoices choices;
+  SupportAnswer best = AnswerOnce(graph, functions, check, carrier, choices);
+  size_t fewest = CountRefusals(best);
+  while (fewest > 0 && choices.Next()) {
+    SupportAnswer answer = AnswerOnce(graph, functions, check, carrier, choices);
+    const size_t refusals = CountRefusals(answer);
+    if (refusals >= fewest) continue;
+    best = std::move(answer);
+    fewest = refusals;
+  }
+  return best;
 }
 
 }  // namespace onnxifi::ops

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "backends/core/graph/graph.h"
 #include "backends/core/ops/operator.h"
 #include "backends/core/program/program.h"
+#include "backends/core/tensor/tensor.h"
 
 namespace onnxifi::ops {
 
@@ -41,10 +43,19 @@ class FunctionSource {
   }
 };
 
-// The whole graph, all or nothing. Errors carry the node. `functions` may be null.
+// Where extents decide which branch of an If a run takes, and the branches give different ranks.
+struct BranchRequest {
+  // Of the graph's inputs in a run whose branches are to be lowered; empty: of any run.
+  std::span<const tensor::Extents> inputs;
+  // Becomes whether the program is for the runs alone that take the same branches.
+  bool are_chosen = false;
+};
+
+// The whole graph, all or nothing. Errors carry the node. `functions` and `branches` may be null.
 base::Result<std::unique_ptr<program::Program>> LowerGraph(const graph::Graph& graph,
                                                            const FunctionSource* functions,
-                                                           const StepCheck& check = nullptr);
+                                                           const StepCheck& check = nullptr,
+                                                           BranchRequest* branches = nullptr);
 
 // What carries the inputs and outputs of a graph across the boundary.
 enum class Carrier : uint8_t {

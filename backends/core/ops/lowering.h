@@ -21,6 +21,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
+#include "backends/core/ops/branch_choices.h"
 #include "backends/core/program/program.h"
 #include "backends/core/program/symbolic.h"
 
@@ -189,9 +190,10 @@ class Lowering {
   void SetNonTensorValue(int output, NonTensorValue whole) {
     if (output < output_count()) made_non_tensor_values_[output] = std::move(whole);
   }
-  // The rank of an output that is set to a tensor is open, as GiveOpenRank has it.
-  void SetOpenRank(int output) { open_outputs_.insert(output); }
-  const std::set<int>& open_outputs() const { return open_outputs_; }
+  // The rank of an output that is set to a tensor is open, as GiveOpenRank has it. `first`: the
+  // branch to be tried first where what follows needs a rank.
+  void SetOpenRank(int output, Branch first) { open_outputs_[output] = first; }
+  const std::map<int, Branch>& open_outputs() const { return open_outputs_; }
   // The number of axes that the model declares of output `output`, a tensor; nothing if it does
   // not.
   std::optional<int> DeclaredRank(int output) const;
@@ -238,7 +240,7 @@ class Lowering {
   std::map<int, const NonTensorValue*> non_tensor_values_;  // by input
   std::map<int, NonTensorValue> made_non_tensor_values_;    // by output
   std::set<int> open_inputs_;
-  std::set<int> open_outputs_;
+  std::map<int, Branch> open_outputs_;
   BodyLowering& bodies_;
 };
 

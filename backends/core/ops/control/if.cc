@@ -2,7 +2,8 @@
 //
 // If: both branches become sub-programs; the condition is read when the program runs. Where they
 // give different ranks, the result has the greater one, with leading axes of extent 1, and is only
-// for who broadcasts it to as many axes.
+// for who broadcasts it to as many axes. Where others read it and extents tell the condition,
+// lower_graph chooses a branch (branch_choices.h).
 
 #include <algorithm>
 #include <memory>
@@ -75,10 +76,13 @@ Status LowerIf(Lowering& lowering) {
     }
     if (common.extents.size() != other.extents.size()) {
       const size_t rank = std::max(common.extents.size(), other.extents.size());
+      const auto then_rank = static_cast<int>(common.extents.size());
+      const bool is_declared = lowering.DeclaredRank(static_cast<int>(k)) == then_rank;
       for (BodyLowering::Body& body : bodies) PadRank(body, k, rank);
       common = OutputOfBody(bodies[0], k);
       other = OutputOfBody(bodies[1], k);
-      lowering.SetOpenRank(static_cast<int>(k));
+      // The condition of a squeeze holds for one extent; that of its other branch for all others.
+      lowering.SetOpenRank(static_cast<int>(k), is_declared ? Branch::kThen : Branch::kElse);
     }
     for (size_t axis = 0; axis < common.extents.size(); ++axis) {
       if (common.extents[axis] != other.extents[axis]) common.extents[axis].reset();

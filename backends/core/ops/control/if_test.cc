@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// If whose branches give different ranks: right for who broadcasts the result to as many axes, a
-// sentence for everyone else.
+// If whose branches give different ranks: right for who broadcasts the result to as many axes, and
+// for others of one branch where extents tell the condition; a sentence for everyone else.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "backends/core/graph/testing/graph_builder.h"
@@ -128,6 +130,223 @@ TEST(IfTest, RefusesDifferentRanksWhereTheyCount) {
   refuses(Chosen(scalar, Gives({1}, {1}), [](GraphBuilder& builder, ValueId, ValueId chosen) {
     return builder.AddNode("Add", 14, {chosen, chosen});
   }));
+}
+
+// What torch.onnx.export writes for x.squeeze(1) where the axis is a symbol.
+ValueId SqueezeIfOne(GraphBuilder& builder, ValueId x) {
+  const auto integers = [](GraphBuilder& graph, double number) {
+    return graph.AddConstant(MakeTensor(ElementType::kInt64, {1}, {number}));
+  };
+  GraphBuilder squeeze("squeeze");
+  squeeze.SetOutputs(
+      {squeeze.AddNode("Squeeze", 13, {squeeze.AddCapture("x", x), integers(squeeze, 1)})});
+  GraphBuilder identity("identity");
+  identity.SetOutputs({identity.AddNode("Identity", 16, {identity.AddCapture("x", x)})});
+  const ValueId shape = builder.AddNode("Shape", 15, {x});
+  const ValueId extent =
+      builder.AddNode("Gather", 13, {shape, integers(builder, 1)}, {{"axis", int64_t{0}}});
+  const ValueId is_one = builder.AddNode("Equal", 13, {extent, integers(builder, 1)});
+  return builder.AddNode("If", 16, {is_one},
+                         {{"then_branch", squeeze.Share()}, {"else_branch", identity.Share()}});
+}
+
+using Use = std::function<ValueId(GraphBuilder&, ValueId squeezed)>;
+
+// Of x [2, extent, 3]; -1: a symbol.
+graph::Graph Squeezed(int64_t extent, const Use& use, std::optional<int> declared_rank = {}) {
+  GraphBuilder builder("squeezed");
+  const ValueId x = builder.AddInput("x", TypeOf(ElementType::kFloat32, {2, extent, 3}));
+  const ValueId out = use(builder, SqueezeIfOne(builder, x));
+  graph::Graph graph = builder.Take({out});
+  if (declared_rank) {
+    graph.values[out].type =
+        TypeOf(ElementType::kFloat32, tensor::Extents(size_t(*declared_rank), -1));
+  }
+  return graph;
+}
+
+Tensor Counting(const tensor::Extents& extents) {
+  std::vector<double> numbers;
+  for (int64_t k = 0; k < tensor::ElementCount(extents); ++k) numbers.push_back(double(k));
+  return MakeTensor(ElementType::kFloat32, extents, numbers);
+}
+
+Use Transposing(const std::vector<int64_t>& perm) {
+  return [perm](GraphBuilder& builder, ValueId squeezed) {
+    return builder.AddNode("Transpose", 13, {squeezed}, {{"perm", perm}});
+  };
+}
+
+// A support question answers as the lowering does.
+void ExpectClaim(const graph::Graph& graph, bool is_claimed) {
+  const SupportAnswer answer =
+      LowerEachNode(graph, /*functions=*/nullptr, nullptr, Carrier::kDescriptors);
+  bool is_refused = !answer.edges.ok();
+  for (const base::Status& status : answer.nodes) is_refused = is_refused || !status.ok();
+  EXPECT_EQ(!is_refused, is_claimed);
+}
+
+void ExpectRun(const graph::Graph& graph, int64_t extent, const tensor::Extents& extents,
+               const std::vector<double>& numbers) {
+  ExpectClaim(graph, true);
+  const auto out = RunGraph(graph, {Counting({2, extent, 3})});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), extents);
+  EXPECT_EQ(Numbers((*out)[0]), numbers);
+}
+
+void ExpectRefusedRun(const graph::Graph& graph, int64_t extent, const char* taken,
+                      const char* lowered) {
+  const auto out = RunGraph(graph, {Counting({2, extent, 3})});
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().code(), base::Code::kUnsupportedShape);
+  EXPECT_THAT(out.status().Text(),
+              HasSubstr(std::string("extents of the run take its ") + taken +
+                        ", and the graph is lowered for the rank that its " + lowered));
+  EXPECT_THAT(out.status().Text(), HasSubstr("found x.1 = " + std::to_string(extent)));
+}
+
+TEST(IfTest, WhatReadsItChoosesTheBranch) {
+  const std::vector<double> turned = {0, 3, 1, 4, 2, 5};
+  // Axes [2, 3] turned; axes [2, 2, 3] with the last one first.
+  const std::vector<double> last_first = {0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11};
+  for (const int64_t declared : {-1, 1}) {
+    ExpectRun(Squeezed(declared, Transposing({1, 0})), 1, {3, 2}, turned);
+  }
+  for (const int64_t declared : {-1, 2}) {
+    ExpectRun(Squeezed(declared, Transposing({2, 0, 1})), 2, {3, 2, 2}, last_first);
+  }
+  ExpectRefusedRun(Squeezed(-1, Transposing({1, 0})), 2, "else_branch", "then_branch");
+  ExpectRefusedRun(Squeezed(-1, Transposing({2, 0, 1})), 1, "then_branch", "else_branch");
+}
+
+const Use kNothing = [](GraphBuilder&, ValueId squeezed) { return squeezed; };
+const Use kRelu = [](GraphBuilder& builder, ValueId squeezed) {
+  return builder.AddNode("Relu", 14, {squeezed});
+};
+
+// What is declared of the If itself. Behind it exporters declare the rank of either branch.
+TEST(IfTest, WhatIsDeclaredChoosesTheBranch) {
+  ExpectRun(Squeezed(-1, kNothing, /*declared_rank=*/2), 1, {2, 3}, {0, 1, 2, 3, 4, 5});
+  ExpectRefusedRun(Squeezed(-1, kNothing, /*declared_rank=*/2), 3, "else_branch", "then_branch");
+  const std::vector<double> twelve = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  // Without a declaration what holds for most extents.
+  for (const std::optional<int> declared : {std::optional(3), std::optional<int>()}) {
+    ExpectRun(Squeezed(-1, kNothing, declared), 2, {2, 2, 3}, twelve);
+    ExpectRefusedRun(Squeezed(-1, kNothing, declared), 1, "then_branch", "else_branch");
+  }
+  for (const int declared : {2, 3}) {
+    ExpectRun(Squeezed(-1, kRelu, declared), 2, {2, 2, 3}, twelve);
+  }
+}
+
+TEST(IfTest, ARunIsLoweredForItsOwnBranch) {
+  for (const Use& use : {kNothing, kRelu}) {
+    for (const std::optional<int> declared : {std::optional<int>(), std::optional(2)}) {
+      for (const int64_t known : {int64_t{-1}, int64_t{1}, int64_t{2}}) {
+        for (const int64_t extent : {1, 2}) {
+          if (known > 0 && known != extent) continue;
+          const graph::Graph graph = Squeezed(known, use, declared);
+          const Tensor x = Counting({2, extent, 3});
+          const auto out = RunGraphForBranches(graph, {x});
+          ASSERT_TRUE(out.ok()) << out.status().Text();
+          EXPECT_EQ((*out)[0].extents(),
+                    extent == 1 ? (tensor::Extents{2, 3}) : (tensor::Extents{2, 2, 3}));
+          EXPECT_EQ(Numbers((*out)[0]), Numbers(x));
+        }
+      }
+    }
+  }
+  // What reads it may not fit the branch.
+  const graph::Graph graph = Squeezed(-1, Transposing({1, 0}));
+  EXPECT_TRUE(RunGraphForBranches(graph, {Counting({2, 1, 3})}).ok());
+  const auto out = RunGraphForBranches(graph, {Counting({2, 2, 3})});
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(out.status().Text(), HasSubstr("perm"));
+}
+
+TEST(IfTest, EachHasABranchOfItsOwn) {
+  GraphBuilder builder("two");
+  const ValueId x = builder.AddInput("x", TypeOf(ElementType::kFloat32, {2, -1, 3}));
+  const ValueId y = builder.AddInput("y", TypeOf(ElementType::kFloat32, {2, -1, 3}));
+  const ValueId first = builder.AddNode("Relu", 14, {SqueezeIfOne(builder, x)});
+  const ValueId second = builder.AddNode("Relu", 14, {SqueezeIfOne(builder, y)});
+  const ValueId turned = Transposing({1, 0})(builder, first);
+  const ValueId product = builder.AddNode("MatMul", 13, {second, turned});
+  const ValueId flipped = Transposing({0, 2, 1})(builder, product);
+  const graph::Graph graph = builder.Take({flipped});
+  ExpectClaim(graph, true);
+  const auto out = RunGraph(graph, {Counting({2, 1, 3}), Counting({2, 2, 3})});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), (tensor::Extents{2, 2, 2}));
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(5, 14, 14, 50, 23, 32, 86, 122));
+}
+
+// In a loop, of which an iteration reads what the loop does not change.
+TEST(IfTest, ABodyChoosesToo) {
+  GraphBuilder body("body");
+  body.AddInput("iteration", TypeOf(ElementType::kInt64, {}));
+  const ValueId condition = body.AddInput("condition", TypeOf(ElementType::kBool, {}));
+  const ValueId sum = body.AddInput("sum", TypeOf(ElementType::kFloat32, {3, 2}));
+  const ValueId squeezed = SqueezeIfOne(body, body.AddCapture("x", 0));
+  const ValueId more = body.AddNode("Add", 14, {sum, Transposing({1, 0})(body, squeezed)});
+  body.SetOutputs({body.AddNode("Identity", 16, {condition}), more});
+  GraphBuilder builder("loop");
+  ASSERT_EQ(builder.AddInput("x", TypeOf(ElementType::kFloat32, {2, -1, 3})), 0);
+  const ValueId trips = builder.AddConstant(MakeTensor(ElementType::kInt64, {}, {3}));
+  const ValueId zeros =
+      builder.AddConstant(MakeTensor(ElementType::kFloat32, {3, 2}, {0, 0, 0, 0, 0, 0}));
+  const ValueId result =
+      builder.AddNode("Loop", 16, {trips, graph::kNoValue, zeros}, {{"body", body.Share()}});
+  const graph::Graph graph = builder.Take({result});
+  ExpectRun(graph, 1, {3, 2}, {0, 9, 3, 12, 6, 15});
+  ExpectClaim(graph, true);
+  const auto out = RunGraph(graph, {Counting({2, 2, 3})});
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(out.status().Text(), HasSubstr("extents of the run take its else_branch"));
+}
+
+TEST(IfTest, RefusesWhatNoBranchFits) {
+  graph::Graph graph = Squeezed(-1, Transposing({0, 1, 2, 3}));
+  ExpectClaim(graph, false);
+  auto out = RunGraph(graph, {Counting({2, 1, 3})});
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(out.status().Text(), HasSubstr("axes or fewer, by the branch of an If that runs"));
+  // What is wrong behind the reader is told, not the rank that was chosen for it.
+  graph = Squeezed(-1, [](GraphBuilder& builder, ValueId squeezed) {
+    return builder.AddNode("Unheard", 1, {Transposing({1, 0})(builder, squeezed)});
+  });
+  ExpectClaim(graph, false);
+  out = RunGraph(graph, {Counting({2, 1, 3})});
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(out.status().Text(), HasSubstr("Unheard"));
+}
+
+// The model may declare the rank of the branch that is not taken, or of none.
+TEST(IfTest, ADeclaredRankDoesNotBindAKnownBranch) {
+  for (const bool takes_then : {false, true}) {
+    for (const int declared_rank : {0, 1, 3}) {
+      graph::Graph graph = Chosen(Gives({}, {10}), Gives({2, 1}, {10, -1}),
+                                  [](GraphBuilder& builder, ValueId matrix, ValueId chosen) {
+                                    return builder.AddNode("Mul", 14, {matrix, chosen});
+                                  });
+      graph.values[graph.nodes[0].outputs[0]].type =
+          TypeOf(ElementType::kFloat32, tensor::Extents(size_t(declared_rank), -1));
+      // As the caller's weight, which a support question does not look at.
+      graph::Value& condition = graph.values[graph.inputs[0]];
+      condition.constant = MakeTensor(ElementType::kBool, {}, {double(takes_then)});
+      graph.inputs = {graph.inputs[1]};
+      ExpectClaim(graph, true);
+      const auto out =
+          RunGraph(graph, {MakeTensor(ElementType::kFloat32, {2, 3}, {1, 2, 3, 4, 5, 6})});
+      ASSERT_TRUE(out.ok()) << out.status().Text();
+      const double last = takes_then ? 60 : -6;
+      EXPECT_EQ(Numbers((*out)[0]).back(), last);
+      condition.constant.reset();
+      condition.is_weight = true;
+      ExpectClaim(graph, true);
+    }
+  }
 }
 
 }  // namespace

@@ -105,6 +105,16 @@ Result<std::vector<Tensor>> RunGraph(const graph::Graph& graph, const std::vecto
   return tensors;
 }
 
+Result<std::vector<Tensor>> RunGraphForBranches(const graph::Graph& graph,
+                                                const std::vector<Tensor>& inputs) {
+  std::vector<Extents> extents;
+  for (const Tensor& input : inputs) extents.push_back(input.extents());
+  BranchRequest branches{.inputs = extents};
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
+                           LowerGraph(graph, /*functions=*/nullptr, /*check=*/nullptr, &branches));
+  return execution::RunProgram(*program, inputs);
+}
+
 Result<std::vector<tensor::Value>> RunGraphOnValues(const graph::Graph& graph,
                                                     const std::vector<tensor::Value>& inputs) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,

@@ -54,6 +54,10 @@ base::Result<std::vector<tensor::Tensor>> RunGraph(const graph::Graph& graph,
                                                    const std::vector<tensor::Tensor>& inputs,
                                                    const Rewrite& rewrite = {});
 
+// The same, lowered for the branches that a run on these inputs takes.
+base::Result<std::vector<tensor::Tensor>> RunGraphForBranches(
+    const graph::Graph& graph, const std::vector<tensor::Tensor>& inputs);
+
 // The same with values of any kind, and functions' definitions not expanded.
 base::Result<std::vector<tensor::Value>> RunGraphOnValues(const graph::Graph& graph,
                                                           const std::vector<tensor::Value>& inputs);
