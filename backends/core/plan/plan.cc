@@ -304,6 +304,28 @@ Result<std::vector<int64_t>> Plan::SymbolsFor(std::span<const tensor::Extents> i
   return symbols;
 }
 
+Status Plan::CheckRequirements(const Segment& segment, std::span<const int64_t> dims) const {
+  for (int k : segment.requirements) {
+    const program::Requirement& requirement = program_.requirements[k];
+    if (tensor::ValueOf(requirement.condition, dims) != 0) continue;
+    Status violation = requirement.violation;
+    std::string found;
+    for (const Dim& dim : requirement.shown) {
+      found += (found.empty() ? "found " : ", ") + dim.ToString() + " = " +
+               std::to_string(tensor::ValueOf(dim, dims));
+    }
+    if (!found.empty()) violation.Context(found);
+    return violation;
+  }
+  return base::Ok();
+}
+
+Status Plan::CheckExtents(const std::vector<int64_t>& symbols) const {
+  std::vector<int64_t> dims(program_.dims->node_count(), 0);
+  for (int id : segments_[0].dim_nodes) program_.dims->EvaluateNode(id, symbols, dims);
+  return CheckRequirements(segments_[0], dims);
+}
+
 std::vector<tensor::Extents> Plan::OutputExtents(const std::vector<int64_t>& symbols) const {
   std::vector<int64_t> dims(program_.dims->node_count(), 0);
   for (int id : segments_[0].dim_nodes) program_.dims->EvaluateNode(id, symbols, dims);
@@ -363,18 +385,7 @@ Result<std::shared_ptr<const SegmentBinding>> Plan::MakeBinding(int segment_numb
     for (int id : segments_[level].dim_nodes)
       program_.dims->EvaluateNode(id, symbols, binding->dims);
   }
-  for (int k : segment.requirements) {
-    const program::Requirement& requirement = program_.requirements[k];
-    if (tensor::ValueOf(requirement.condition, binding->dims) != 0) continue;
-    Status violation = requirement.violation;
-    std::string found;
-    for (const Dim& dim : requirement.shown) {
-      found += (found.empty() ? "found " : ", ") + dim.ToString() + " = " +
-               std::to_string(tensor::ValueOf(dim, binding->dims));
-    }
-    if (!found.empty()) violation.Context(found);
-    return violation;
-  }
+  ONNXIFI_RETURN_IF_ERROR(CheckRequirements(segment, binding->dims));
 
   std::vector<int64_t> sizes;
   for (const BufferLifetime& lifetime : segment.temporaries) {

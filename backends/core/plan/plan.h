@@ -101,6 +101,10 @@ class Plan {
   // MISMATCHING_SHAPE naming the input, the axis and both numbers.
   base::Result<std::vector<int64_t>> SymbolsFor(std::span<const tensor::Extents> inputs) const;
 
+  // Whether the extents of the inputs are what the program requires, as far as it can be told
+  // before a run. Statuses of its requirements.
+  base::Status CheckExtents(const std::vector<int64_t>& symbols) const;
+
   // Extents of each output for these symbols; -1 where only a run can tell.
   std::vector<tensor::Extents> OutputExtents(const std::vector<int64_t>& symbols) const;
 
@@ -117,6 +121,8 @@ class Plan {
   using OnBound = std::function<void(int step, const device::BoundKernel& kernel)>;
   base::Result<std::shared_ptr<const SegmentBinding>> MakeBinding(
       int segment, const std::vector<int64_t>& symbols, const OnBound& on_bound) const;
+  // `dims`: the values of the symbolic expressions that are known in the segment.
+  base::Status CheckRequirements(const Segment& segment, std::span<const int64_t> dims) const;
   base::Status BindKernels(const Segment& segment, const OnBound& on_bound,
                            SegmentBinding& binding) const;
   // The constants that the kernel of a step reads, each once.

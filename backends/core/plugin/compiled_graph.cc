@@ -199,10 +199,10 @@ class FamilyCounter {
 
 }  // namespace
 
-Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(
+Result<std::unique_ptr<CompiledGraph>> CompiledGraph::Create(
     abi::Signature signature, std::unique_ptr<program::Program> program, const Services& services,
     const abi::GraphProperties& properties, LoadTimes times, bool is_emulated,
-    Specialisations::Compile compile_for_shape) {
+    Specialisations::Compile compile_for_shape, const CompiledGraph* sibling) {
   std::unique_ptr<CompiledGraph> graph(new CompiledGraph(std::move(signature), std::move(program),
                                                          services.sharing, properties,
                                                          std::move(times), is_emulated));
@@ -218,8 +218,9 @@ Result<std::unique_ptr<abi::Graph>> CompiledGraph::Create(
   graph->executor_ = std::make_unique<execution::Executor>(*graph->plan_);
   ONNXIFI_ASSIGN_OR_RETURN(graph->boundary_, execution::HostBoundary::Create(*graph->executor_));
   ONNXIFI_RETURN_IF_ERROR(services.worker.Start());
-  graph->queue_ = std::make_shared<RunQueue>(services.worker);
-  return std::unique_ptr<abi::Graph>(std::move(graph));
+  graph->queue_ =
+      sibling != nullptr ? sibling->queue_ : std::make_shared<RunQueue>(services.worker);
+  return graph;
 }
 
 Status CompiledGraph::Prepare() {
@@ -269,6 +270,8 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
       fits = outputs[k][axis] < 0 || outputs[k][axis] == given[axis];
     }
     if (!fits) {
+      // Of inputs that the graph refuses no output is right.
+      ONNXIFI_RETURN_IF_ERROR(plan_->CheckExtents(symbols));
       return Status(Code::kMismatchingShape, "Output '" + descriptor.name + "' is bound as " +
                                                  tensor::ToString(given) + " but has shape " +
                                                  tensor::ToString(outputs[k]) +
@@ -386,12 +389,19 @@ Status CompiledGraph::Execute(const abi::Binding& binding, execution::HostBounda
   return base::Ok();
 }
 
+Status CompiledGraph::CheckExtents(std::span<const TensorDescriptor> inputs) const {
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<Extents> extents, ExtentsOf(inputs));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int64_t> symbols, plan_->SymbolsFor(extents));
+  return plan_->CheckExtents(symbols);
+}
+
 void CompiledGraph::Close() { queue_->Drain(); }
 
 Result<std::vector<abi::TensorShape>> CompiledGraph::InferOutputShapes(
     std::span<const TensorDescriptor> inputs) {
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<Extents> extents, ExtentsOf(inputs));
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<int64_t> symbols, plan_->SymbolsFor(extents));
+  ONNXIFI_RETURN_IF_ERROR(plan_->CheckExtents(symbols));
   std::vector<Extents> outputs = plan_->OutputExtents(symbols);
   std::vector<abi::TensorShape> shapes;
   for (size_t k = 0; k < outputs.size(); ++k) {

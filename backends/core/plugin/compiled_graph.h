@@ -34,11 +34,12 @@ class CompiledGraph : public abi::Graph {
 
   // Of the request's properties, how runs are made. `times` are those of the stages before.
   // `is_emulated`: whether the reference computes any of the nodes. With `compile_for_shape`,
-  // shapes that come again get a plan of their own.
-  static base::Result<std::unique_ptr<abi::Graph>> Create(
+  // shapes that come again get a plan of their own. Runs are in one queue with those of `sibling`,
+  // unless that is null.
+  static base::Result<std::unique_ptr<CompiledGraph>> Create(
       abi::Signature signature, std::unique_ptr<program::Program> program, const Services& services,
       const abi::GraphProperties& properties, LoadTimes times, bool is_emulated,
-      Specialisations::Compile compile_for_shape = nullptr);
+      Specialisations::Compile compile_for_shape = nullptr, const CompiledGraph* sibling = nullptr);
 
   bool is_emulated() const override { return is_emulated_; }
   const abi::Signature* signature() const override { return &signature_; }
@@ -53,6 +54,9 @@ class CompiledGraph : public abi::Graph {
   base::Result<std::shared_ptr<abi::Event>> Run(std::shared_ptr<const abi::Binding> binding,
                                                 std::shared_ptr<abi::Event> input) override;
   base::Status RunInSharedQueue(std::shared_ptr<const abi::Binding> binding) override;
+  // Whether runs on inputs of these extents can be bound, as far as extents tell it. Statuses of
+  // Bind.
+  base::Status CheckExtents(std::span<const abi::TensorDescriptor> inputs) const;
   void Close() override;
   base::Result<std::vector<abi::TensorShape>> InferOutputShapes(
       std::span<const abi::TensorDescriptor> inputs) override;

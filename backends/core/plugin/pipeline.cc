@@ -203,7 +203,8 @@ Status CheckSupport(const graph::Graph& graph, const device::Selector& selector,
 Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& device,
                                          const base::Log& log, LoadTimes& times,
                                          bool has_fast_algorithms, tensor::Precision precision,
-                                         const OperatorSource& operators) {
+                                         const OperatorSource& operators,
+                                         ops::BranchRequest* branches) {
   // The reference computes every sum as it is defined.
   ConstantEvaluator evaluator(&operators, has_fast_algorithms ? device.constant_device() : nullptr);
   graph::PassOptions options;
@@ -228,8 +229,9 @@ Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& dev
   ONNXIFI_RETURN_IF_ERROR(runner.Run(dead_nodes, graph));
   for (const graph::PassRecord& record : runner.records()) times.Add(record.pass, record.duration);
 
-  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Program> program,
-                           times.Time("lower", [&] { return ops::LowerGraph(graph, &operators); }));
+  ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Program> program, times.Time("lower", [&] {
+    return ops::LowerGraph(graph, &operators, /*check=*/nullptr, branches);
+  }));
   if (kVerifiesPasses) ONNXIFI_RETURN_IF_ERROR(program::Verify(*program));
   program->has_fast_algorithms = has_fast_algorithms;
   program->precision = precision;

@@ -17,6 +17,7 @@
 #include "backends/core/model/versions.h"
 #include "backends/core/ops/lower_graph.h"
 #include "backends/core/plugin/answer_cache.h"
+#include "backends/core/plugin/branched_graph.h"
 #include "backends/core/plugin/compiled_graph.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/core/plugin/pipeline.h"
@@ -143,17 +144,43 @@ class PluginBackend : public abi::Backend {
     declared.outputs = graph.outputs;
     // Weights are not kept longer than the stages need them.
     for (graph::Value& value : declared.values) value.constant.reset();
-    // Kept where a shape may be compiled for itself; constants are shared.
-    graph::Graph imported;
-    if (device_->DependsOnNumbers() && HasSymbols(graph)) imported = graph;
+    // Kept where a shape may be compiled for itself, or other branches; constants are shared.
+    std::shared_ptr<const graph::Graph> imported;
+    const bool depends_on_numbers = device_->DependsOnNumbers() && HasSymbols(graph);
+    if (depends_on_numbers || (HasSymbols(graph) && HasIf(graph))) {
+      imported = std::make_shared<const graph::Graph>(graph);
+    }
+    ops::BranchRequest branches;
     ONNXIFI_ASSIGN_OR_RETURN(
         std::unique_ptr<program::Program> program,
         Compile(std::move(graph), *device_, log_, times, request.properties.has_fast_algorithms,
-                request.properties.precision, operators_));
+                request.properties.precision, operators_, &branches));
+    const CompiledGraph::Services services = {*device_, sharing_, worker_};
+    Specialisations::Compile for_shape;
+    if (depends_on_numbers) for_shape = CompilerForShapes(imported, request.properties);
     abi::Signature signature = SignatureOf(declared, *program);
-    return CompiledGraph::Create(
-        std::move(signature), std::move(program), {*device_, sharing_, worker_}, request.properties,
-        std::move(times), is_emulated, CompilerForShapes(std::move(imported), request.properties));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        std::unique_ptr<CompiledGraph> compiled,
+        CompiledGraph::Create(signature, std::move(program), services, request.properties,
+                              std::move(times), is_emulated, for_shape));
+    if (!branches.are_chosen || imported == nullptr) {
+      return std::unique_ptr<abi::Graph>(std::move(compiled));
+    }
+    auto for_branches = [this, imported, signature, services, for_shape, is_emulated,
+                         properties = request.properties](
+                            std::span<const tensor::Extents> inputs,
+                            const CompiledGraph& first) -> Result<std::unique_ptr<CompiledGraph>> {
+      ops::BranchRequest taken{.inputs = inputs};
+      LoadTimes other_times;
+      ONNXIFI_ASSIGN_OR_RETURN(
+          std::unique_ptr<program::Program> other,
+          Compile(*imported, *device_, log_, other_times, properties.has_fast_algorithms,
+                  properties.precision, operators_, &taken));
+      return CompiledGraph::Create(signature, std::move(other), services, properties,
+                                   std::move(other_times), is_emulated, for_shape, &first);
+    };
+    return std::unique_ptr<abi::Graph>(std::make_unique<BranchedGraph>(
+        std::move(signature), std::move(compiled), std::move(for_branches)));
   }
 
   Result<std::shared_ptr<abi::Event>> NewEvent() override {
@@ -230,13 +257,15 @@ class PluginBackend : public abi::Backend {
       return extents && !std::ranges::all_of(*extents, &graph::Extent::is_known);
     });
   }
-  // Compiles a graph for inputs of given extents; null for a graph of nothing.
-  Specialisations::Compile CompilerForShapes(graph::Graph graph,
+  static bool HasIf(const graph::Graph& graph) {
+    return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
+      return node.op_type == "If" && node.domain.empty();
+    });
+  }
+  // Compiles a graph for inputs of given extents.
+  Specialisations::Compile CompilerForShapes(std::shared_ptr<const graph::Graph> graph,
                                              const abi::GraphProperties& properties) {
-    if (graph.inputs.empty()) return nullptr;
-    // Shared by the copies of a function.
-    return [this, graph = std::make_shared<const graph::Graph>(std::move(graph)),
-            has_fast_algorithms = properties.has_fast_algorithms,
+    return [this, graph = std::move(graph), has_fast_algorithms = properties.has_fast_algorithms,
             precision = properties.precision](std::span<const tensor::Extents> inputs) {
       graph::Graph with_numbers = *graph;
       for (size_t k = 0; k < with_numbers.inputs.size(); ++k) {
