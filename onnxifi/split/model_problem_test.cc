@@ -47,5 +47,40 @@ TEST(ModelProblem, CountsWhatIsMoved) {
   EXPECT_TRUE(problem.values[3].is_output);
 }
 
+// Nor behind what is made of it, whatever the model declares. Where the branches agree, a boundary
+// can carry it.
+TEST(ModelProblem, CutsNothingBehindAnIfOfOpenRank) {
+  for (const bool is_open : {true, false}) {
+    onnx::ModelProto model;
+    const std::string extents = is_open ? "" : "[1]";
+    const std::string text = R"(
+      <ir_version: 10, opset_import: ["" : 21]>
+      graph (bool c, float[2] x) => (float[2] y) <float[1] t, float[1] s> {
+        t = If(c)<
+          then_branch = a () => (float)" +
+                             extents + R"( u) { u = Constant<value = float)" + extents +
+                             R"( {2}>() },
+          else_branch = b () => (float[1] v) { v = Constant<value = float[1] {3}>() }>
+        s = Neg(t)
+        y = Mul(x, s)
+      })";
+    const auto parsed = onnx::OnnxParser::Parse(model, text.c_str());
+    ASSERT_TRUE(parsed.IsOK()) << parsed.ErrorMessage();
+    const std::string bytes = model.SerializeAsString();
+    const auto whole =
+        WholeModel::Read({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, {});
+    ASSERT_TRUE(whole.ok()) << whole.status().Text();
+    const partition::Problem problem =
+        MakeProblem(**whole, {{.cost = {.launch_ns = 5}, .node_ns = 1, .picoseconds_per_byte = 1}},
+                    {{true, true, true}});
+    ASSERT_EQ(problem.values.size(), 5U);
+    for (const int32_t producer : {0, 1}) {
+      const partition::Value& value = problem.values[static_cast<size_t>(producer) + 2];
+      ASSERT_EQ(value.producer, producer);
+      EXPECT_EQ(value.is_cuttable, !is_open);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace onnxifi::split

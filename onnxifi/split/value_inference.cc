@@ -120,12 +120,57 @@ bool CompleteLoops(onnx::GraphProto& graph) {
   return has_found;
 }
 
+// Whether there is an If whose branches, which have the types that inference found, give different
+// ranks.
+bool HasOpenRank(const onnx::GraphProto& graph) {
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (node.op_type() != "If" || !node.domain().empty()) continue;
+    for (int output = 0; output < node.output_size(); ++output) {
+      std::unordered_set<int> ranks;  // -1: not known
+      for (const onnx::AttributeProto& branch : node.attribute()) {
+        const bool has_shape =
+            output < branch.g().output_size() && HasShape(branch.g().output(output).type());
+        ranks.insert(has_shape ? branch.g().output(output).type().tensor_type().shape().dim_size()
+                               : -1);
+      }
+      if (ranks.size() > 1 || ranks.contains(-1)) return true;
+    }
+  }
+  return false;
+}
+
+// The values of which inference tells no rank where it is not declared.
+std::unordered_set<std::string> FindUndeclaredRanks(onnx::ModelProto model,
+                                                    const Schemas& schemas) {
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.clear_value_info();
+  for (onnx::ValueInfoProto& output : *graph.mutable_output()) {
+    if (HasShape(output.type())) output.mutable_type()->mutable_tensor_type()->clear_shape();
+  }
+  onnx::shape_inference::DataValueMap numbers;
+  onnx::shape_inference::InferShapes(
+      model, &schemas,
+      onnx::ShapeInferenceOptions(/*check_type_val=*/false, /*strict_mode_val=*/0,
+                                  /*data_prop_val=*/true),
+      &numbers);
+  const std::unordered_map<std::string, onnx::TypeProto*> types = TypesOf(graph);
+  std::unordered_set<std::string> open;
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const std::string& output : node.output()) {
+      const auto type = types.find(output);
+      if (type == types.end() || !HasShape(*type->second)) open.insert(output);
+    }
+  }
+  return open;
+}
+
 }  // namespace
 
 Result<InferredValues> InferValues(onnx::ModelProto& model) {
   onnx::GraphProto& graph = *model.mutable_graph();
   const Schemas schemas;
   onnx::shape_inference::DataValueMap numbers;
+  InferredValues found;
   try {
     onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0,
                                         /*data_prop_val=*/true);
@@ -134,11 +179,11 @@ Result<InferredValues> InferValues(onnx::ModelProto& model) {
       numbers.clear();
       onnx::shape_inference::InferShapes(model, &schemas, options, &numbers);
     } while (CompleteLoops(graph));
+    if (HasOpenRank(graph)) found.open_ranks = FindUndeclaredRanks(model, schemas);
   } catch (const std::exception& error) {
     return Status(Code::kInvalidModel,
                   std::string("The shapes of the model cannot be inferred: ") + error.what());
   }
-  InferredValues found;
   for (const auto& [name, type] : TypesOf(graph)) found.types[name] = *type;
   for (const auto& [name, shape] : numbers) {
     const auto type = found.types.find(name);

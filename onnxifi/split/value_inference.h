@@ -10,6 +10,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "backends/core/base/result.h"
 
@@ -20,6 +21,10 @@ struct InferredValues {
   std::unordered_map<std::string, onnx::TypeProto> types;
   // Of the integers whose elements are the same in every run.
   std::unordered_map<std::string, onnx::TensorProto> contents;
+  // What an If of the main graph gives whose branches do not agree on a rank, as far as it is
+  // known, and what is made of it as long as nothing else tells a rank. Exporters declare such
+  // values as either branch has them.
+  std::unordered_set<std::string> open_ranks;
 };
 
 // Writes the types that it finds into `model` too. INVALID_MODEL where they contradict each other

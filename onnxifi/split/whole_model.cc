@@ -129,6 +129,7 @@ struct WholeModel::Contents {
   std::unordered_map<std::string, onnx::TensorProto> fixed;
   // As inferred or declared, by name.
   std::unordered_map<std::string, onnx::TypeProto> types;
+  std::unordered_set<std::string> open_ranks;
   // By position in graph.node, which is sorted: the position in the model as given.
   std::vector<int32_t> model_positions;
   // The devices that the model names, by position in the model as given.
@@ -286,6 +287,7 @@ Status WholeModel::Contents::Infer(std::string& claim_model) {
   ONNXIFI_ASSIGN_OR_RETURN(InferredValues found, InferValues(claim));
   types = std::move(found.types);
   fixed = std::move(found.contents);
+  open_ranks = std::move(found.open_ranks);
   std::erase_if(fixed, [&](const auto& value) { return IsGivenConstant(value.first); });
   claim_model = claim.SerializeAsString();
   return base::Ok();
@@ -339,6 +341,8 @@ Status WholeModel::FindValues() {
     const auto element = tensor::ElementTypeFromOnnx(type->second.tensor_type().elem_type());
     if (!element || *element == tensor::ElementType::kString) return true;
     value.type = *element;
+    // A device refuses to give such a value away.
+    if (parts.open_ranks.contains(name)) return true;
     value.dimensions = DimensionsOf(type->second.tensor_type());
     return true;
   };
