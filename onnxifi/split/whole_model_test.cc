@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "backends/core/model/import.h"
 
@@ -289,6 +290,27 @@ TEST(WholeModel, KnowsWhatNoBoundaryCarries) {
     })"));
   EXPECT_FALSE(subject.Value("s").is_carried());
   EXPECT_TRUE(subject.Value("x").is_carried());
+}
+
+// A rank that the model declares, and nothing else tells, may decide whether a node is supported.
+TEST(WholeModel, DeclaresInnerValuesOfIslands) {
+  Subject subject(Parse(R"(
+    graph (float[N, M] x, int64[K, L] i) => (float[P] y) <float[P] t, float[N, M] own> {
+      own = Abs(x)
+      t = GatherND(own, i)
+      s = Relu(t)
+      y = Neg(s)
+    })"));
+  const onnx::ModelProto island = subject.Island({0, 1, 2});
+  std::map<std::string, int> ranks;
+  for (const onnx::ValueInfoProto& value : island.graph().value_info()) {
+    ranks[value.name()] = value.type().tensor_type().shape().dim_size();
+  }
+  // What leaves the island is declared where it leaves.
+  EXPECT_THAT(ranks, testing::UnorderedElementsAre(testing::Pair("own", 2), testing::Pair("t", 1)));
+  ASSERT_THAT(island.graph().output(), SizeIs(1));
+  EXPECT_EQ(island.graph().output(0).name(), "s");
+  EXPECT_EQ(island.graph().output(0).type().tensor_type().shape().dim_size(), 1);
 }
 
 TEST(WholeModel, KnowsTheAxesOfWhatLoopsCarry) {
