@@ -147,6 +147,33 @@ TEST(NoOpTest, AGraphOutputIsMadeByTheProducerInstead) {
   EXPECT_THAT(graph.outputs, ElementsAre(out, other));
 }
 
+// The rank of what GatherND gives is declared of its own value alone, and tells the length of the
+// tuples.
+TEST(NoOpTest, AGraphOutputTakesOverWhatIsDeclared) {
+  for (const bool has_own : {false, true}) {
+    GraphBuilder builder("g");
+    const ValueId x = builder.AddInput("x", FloatType({2, 3}));
+    const ValueId indices = builder.AddInput("indices", TypeOf(ElementType::kInt64, {-1, -1}));
+    const ValueId taken = builder.AddNode("GatherND", 13, {x, indices});
+    const ValueId out = builder.AddNode("Identity", 16, {taken});
+    Graph graph = builder.Take({out});
+    graph.values[taken].type = FloatType({-1});
+    if (has_own) graph.values[out].type = FloatType({4});
+    ASSERT_TRUE(NoOpElimination().Run(graph).ok());
+    EXPECT_THAT(Operators(graph), ElementsAre("GatherND"));
+    const graph::Type& type = graph.values[out].type;
+    ASSERT_TRUE(type.extents.has_value());
+    ASSERT_EQ(type.extents->size(), 1U);
+    // What is declared of the output itself stays.
+    EXPECT_EQ((*type.extents)[0].number, has_own ? 4 : -1);
+    const auto gathered =
+        RunGraph(graph, {MakeTensor(ElementType::kFloat32, {2, 3}, Count(6, 0, 1)),
+                         MakeTensor(ElementType::kInt64, {4, 2}, {0, 1, 1, 2, 0, 0, 1, 0})});
+    ASSERT_TRUE(gathered.ok()) << gathered.status().Text();
+    EXPECT_THAT(Numbers((*gathered)[0]), ElementsAre(1, 5, 0, 3));
+  }
+}
+
 TEST(NoOpTest, AnInputThatIsAnOutputKeepsItsNode) {
   GraphBuilder builder("g");
   const ValueId x = builder.AddInput("x", FloatType({2}));
