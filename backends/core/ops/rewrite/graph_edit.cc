@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include "backends/core/ops/graph_builder.h"
+
 namespace onnxifi::ops {
 
 using graph::kNoNode;
@@ -106,16 +108,10 @@ void GraphEdit::Absorb(NodeId id, Node& producer) {
 
 ValueId GraphEdit::InsertBefore(const Node& before, std::string op_type, int since_version,
                                 ValueIds inputs) {
-  Value value;
-  value.name = before.name + "/" + op_type + std::to_string(graph_.values.size());
-  Node inserted;
-  inserted.name = value.name;
-  inserted.op_type = std::move(op_type);
-  inserted.since_version = since_version;
-  inserted.index = before.index;
-  inserted.inputs = std::move(inputs);
-  inserted.outputs = {graph_.AddValue(std::move(value))};
-  const ValueId made = inserted.outputs[0];
+  std::string name = before.name + "/" + op_type + std::to_string(graph_.values.size());
+  const ValueId made = AddNamed(graph_, name);
+  Node inserted = MakeNode(before, std::move(op_type), since_version, std::move(inputs), {made});
+  inserted.name = std::move(name);
   insertions_.push_back({static_cast<size_t>(&before - graph_.nodes.data()), std::move(inserted)});
   is_changed_ = true;
   NoteNewValue();
