@@ -5,9 +5,11 @@
 #include "apps/onnxifi_run/graph_session.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <ranges>
 
 #include "apps/onnxifi_run/library_error.h"
 #include "apps/onnxifi_run/stopwatch.h"
@@ -296,9 +298,11 @@ base::Result<double> GraphSession::Run() {
     values_.clear();
     for (Value& value : *values) values_.push_back(FromValue(std::move(value)));
     if (!std::ranges::equal(values_, output_names_, {}, &FileValue::name)) {
-      return base::Status(base::Code::kInternalError,
-                          fmt::format("The run kept {} outputs, which are not the model's {}.",
-                                      values_.size(), output_names_.size()));
+      return base::Status(
+          base::Code::kInternalError,
+          fmt::format("The run kept the outputs '{}'; the model has '{}'.",
+                      fmt::join(values_ | std::views::transform(&FileValue::name), "', '"),
+                      fmt::join(output_names_, "', '")));
     }
     return milliseconds;
   }

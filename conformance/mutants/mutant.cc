@@ -71,6 +71,7 @@ class Mutant {
   // Graphs that draw random numbers.
   std::set<onnxGraph> drawing;
   std::map<void*, onnxBackendID> given_ids;
+  onnxGetRunValuesFunction get_run_values = nullptr;
 
  private:
   Mutant() {
@@ -176,6 +177,31 @@ onnxStatus ONNXIFI_ABI SayNothing(char* message, size_t* size_bytes) {
   if (!fits) return ONNXIFI_STATUS_FALLBACK;
   *message = '\0';
   return ONNXIFI_STATUS_SUCCESS;
+}
+
+// Whether a list of properties asks for a graph of values.
+bool AsksForValues(const uint64_t* properties) {
+  for (; properties != nullptr && *properties != ONNXIFI_GRAPH_PROPERTY_NONE; properties += 2) {
+    if (*properties == ONNXIFI_SDK_GRAPH_PROPERTY_VALUES) return properties[1] == 1;
+  }
+  return false;
+}
+
+// What a callback of the caller's is to be told with.
+struct Listener {
+  onnxValueCallback callback;
+  void* context;
+};
+
+onnxStatus ONNXIFI_ABI TellOtherNames(onnxEvent event, onnxValueCallback callback, void* context) {
+  Listener listener = {callback, context};
+  const onnxValueCallback rename = [](void* to, const onnxValue* value) {
+    const auto& caller = *static_cast<const Listener*>(to);
+    onnxValue renamed = *value;
+    renamed.name = "another";
+    caller.callback(caller.context, &renamed);
+  };
+  return Mutant::Get().get_run_values(event, rename, &listener);
 }
 
 }  // namespace
@@ -299,6 +325,10 @@ onnxStatus ONNXIFI_ABI onnxInitGraph(onnxBackend backend, const uint64_t* proper
     *graph = nullptr;
     return ONNXIFI_STATUS_UNSUPPORTED_OPERATOR;
   }
+  if (Tells("refuses graphs of values") && graph != nullptr && AsksForValues(properties)) {
+    *graph = nullptr;
+    return ONNXIFI_STATUS_UNSUPPORTED_PROPERTY;
+  }
   if (Tells("ignores weight descriptors")) weights_count = 0;
   onnxGraph before = graph != nullptr ? *graph : nullptr;
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(model),
@@ -402,6 +432,13 @@ onnxStatus ONNXIFI_ABI onnxGetExtensionFunctionAddress(onnxBackendID id, const c
                           reinterpret_cast<void (*)()>(SayRefusal))
                     : nullptr;
     return *function == nullptr ? ONNXIFI_STATUS_UNIDENTIFIED_NAME : status;
+  }
+  if (Tells("tells outputs by another name") && status == ONNXIFI_STATUS_SUCCESS &&
+      std::string_view(name).starts_with("onnxGetRunValues")) {
+    Mutant::Get().get_run_values =
+        reinterpret_cast<onnxGetRunValuesFunction>(reinterpret_cast<void (*)()>(*function));
+    *function = reinterpret_cast<onnxExtensionFunctionPointer>(
+        reinterpret_cast<void (*)()>(TellOtherNames));
   }
   if (Tells("knows one spelling only") && name != nullptr && function != nullptr &&
       std::string_view(name).ends_with("Function")) {
