@@ -21,17 +21,11 @@ using onnx_file::DenseTensor;
 using onnx_file::FileValue;
 using onnx_file::ModelOutline;
 
-// As far as the model says.
-bool IsOfNumbers(const onnx_file::ValueOutline& value) {
-  using onnx_file::ValueKind;
-  return (value.kind == ValueKind::kTensor || value.kind == ValueKind::kUnknown) &&
-         value.type != onnx_file::ElementType::kString;
-}
-
 // The first that is none; null where all are.
 const onnx_file::ValueOutline* FindOtherThanNumbers(const ModelOutline& outline) {
   for (const auto* values : {&outline.inputs, &outline.outputs}) {
-    const auto other = std::ranges::find_if_not(*values, IsOfNumbers);
+    const auto other =
+        std::ranges::find_if_not(*values, &onnx_file::ValueOutline::may_be_of_numbers);
     if (other != values->end()) return &*other;
   }
   return nullptr;

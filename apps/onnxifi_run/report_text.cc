@@ -143,18 +143,13 @@ std::string ValueText(const FileValue& value) {
   return fmt::format("{}{}{}", is_map ? "{" : "[", fmt::join(parts, ", "), is_map ? "}" : "]");
 }
 
-bool IsOfNumbers(const FileValue& value) {
-  return value.kind == FileValue::Kind::kTensor &&
-         value.tensor.type != onnx_file::ElementType::kString;
-}
-
 void AppendOutput(const FileValue& output, std::string& text) {
   auto out = std::back_inserter(text);
   switch (output.kind) {
     case FileValue::Kind::kTensor:
       fmt::format_to(out, "Output '{}' {} {}\n", output.name, NameOf(output.tensor.type),
                      onnx_file::ToString(output.tensor.extents));
-      if (IsOfNumbers(output)) return AppendNumbers(output.tensor, text);
+      if (output.is_of_numbers()) return AppendNumbers(output.tensor, text);
       break;
     case FileValue::Kind::kSequence:
       fmt::format_to(out, "Output '{}' sequence of {}\n", output.name, output.elements.size());
@@ -343,13 +338,13 @@ std::string MakeJson(const RunReport& report) {
     const FileValue& value = report.outputs[index];
     const DenseTensor& output = value.tensor;
     json object;
-    if (IsOfNumbers(value)) {
+    if (value.is_of_numbers()) {
       object = {{"type", NameOf(output.type)}, {"shape", output.extents}};
     } else {
       object = MakeValueJson(value);
     }
     object["name"] = value.name;
-    if (IsOfNumbers(value) && output.element_count() != 0) {
+    if (value.is_of_numbers() && output.element_count() != 0) {
       const OutputSummary summary = Summarise(output);
       json top = json::array();
       for (const int64_t position : summary.top) {

@@ -35,6 +35,12 @@ struct ValueOutline {
   ElementType type = ElementType::kUndefined;
   // Nothing when the model does not even say the rank.
   std::optional<std::vector<DimensionOutline>> shape;
+
+  // Whether it is a tensor of numbers, as far as the model says.
+  bool may_be_of_numbers() const {
+    return (kind == ValueKind::kTensor || kind == ValueKind::kUnknown) &&
+           type != ElementType::kString;
+  }
 };
 
 struct ModelOutline {

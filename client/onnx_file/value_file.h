@@ -25,6 +25,10 @@ struct FileValue {
   Kind kind = Kind::kNothing;
   DenseTensor tensor;               // kTensor; kMap: the keys, of rank 1
   std::vector<FileValue> elements;  // kSequence; kMap: one per key
+
+  bool is_of_numbers() const {
+    return kind == Kind::kTensor && tensor.type != ElementType::kString;
+  }
 };
 
 // Reads the bytes of the message that a value of this kind has. As ParseTensor.
