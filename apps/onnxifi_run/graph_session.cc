@@ -13,6 +13,7 @@
 
 #include "apps/onnxifi_run/library_error.h"
 #include "apps/onnxifi_run/stopwatch.h"
+#include "client/value_run.h"
 
 namespace onnxifi::run {
 namespace {
@@ -57,31 +58,6 @@ std::vector<Value> CopyTexts(const std::vector<DenseTensor>& tensors) {
     value.strings = tensor.strings;
   }
   return values;
-}
-
-FileValue FromValue(Value value) {
-  FileValue result;
-  result.name = std::move(value.name);
-  switch (value.kind) {
-    case ONNXIFI_SDK_VALUE_TENSOR:
-      result.kind = FileValue::Kind::kTensor;
-      break;
-    case ONNXIFI_SDK_VALUE_SEQUENCE:
-      result.kind = FileValue::Kind::kSequence;
-      break;
-    case ONNXIFI_SDK_VALUE_MAP:
-      result.kind = FileValue::Kind::kMap;
-      break;
-    default:
-      break;
-  }
-  result.tensor.name = result.name;
-  result.tensor.type = static_cast<onnx_file::ElementType>(value.data_type);
-  result.tensor.extents = std::move(value.extents);
-  result.tensor.bytes = std::move(value.data);
-  result.tensor.strings = std::move(value.strings);
-  for (Value& element : value.elements) result.elements.push_back(FromValue(std::move(element)));
-  return result;
 }
 
 // The extents of output `index`: as inferred, and where they depend on data, as expected, or as
@@ -287,10 +263,10 @@ base::Result<double> GraphSession::Run() {
   const double milliseconds = stopwatch.Lap();
   if (!std::exchange(has_run_, true)) first_result_.first_run_ms = milliseconds;
   if (by_values_) {
-    auto values = end->Values();
-    if (!values) return ToStatus(values.error(), "asking for the outputs of the run");
     values_.clear();
-    for (Value& value : *values) values_.push_back(FromValue(std::move(value)));
+    const Outcome kept = end->VisitValues(
+        [this](const onnxValue& value) { values_.push_back(client::FromRecord(value)); });
+    if (!kept) return ToStatus(kept.error(), "asking for the outputs of the run");
     if (!std::ranges::equal(values_, output_names_, {}, &FileValue::name)) {
       return base::Status(
           base::Code::kInternalError,

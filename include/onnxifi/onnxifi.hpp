@@ -396,8 +396,9 @@ inline Value CopyOf(const onnxValue& record) {
   return value;
 }
 
-inline void ONNXIFI_ABI AppendValue(void* values, const onnxValue* value) {
-  static_cast<std::vector<Value>*>(values)->push_back(CopyOf(*value));
+template <typename Visit>
+void ONNXIFI_ABI VisitValue(void* visit, const onnxValue* value) {
+  (*static_cast<Visit*>(visit))(*value);
 }
 
 inline void ONNXIFI_ABI AppendShape(void* shapes, const onnxTensorShape* shape) {
@@ -581,13 +582,20 @@ class Event {
   }
   // The outputs that a finished run kept: those for which Graph::SetValues got no tensor.
   Result<std::vector<Value>> Values() const {
+    std::vector<Value> values;
+    const Outcome visited =
+        VisitValues([&values](const onnxValue& value) { values.push_back(detail::CopyOf(value)); });
+    if (!visited) return visited.error();
+    return values;
+  }
+  // The same without a copy: calls `visit` with each as a const onnxValue&, which lives until it
+  // returns.
+  template <typename Visit>
+  Outcome VisitValues(Visit visit) const {
     const auto function =
         handle_.functions()->Find<onnxGetRunValuesFunction>(id_, "onnxGetRunValues");
     if (function == nullptr) return detail::Missing("onnxGetRunValues");
-    std::vector<Value> values;
-    const onnxStatus status = function(handle_.get(), detail::AppendValue, &values);
-    if (status != ONNXIFI_STATUS_SUCCESS) return handle_.functions()->MakeError(status);
-    return values;
+    return handle_.functions()->Check(function(handle_.get(), detail::VisitValue<Visit>, &visit));
   }
 
  private:
