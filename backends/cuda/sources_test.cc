@@ -25,7 +25,7 @@ TEST(SourcesTest, KernelsCompileForEachArchitecture) {
   const codegen::CudaDialect dialect;
   const std::vector<std::string> sources = codegen::CollectSources(
       dialect, MatrixProduct(), {.most_group_items = 1024, .shared_bytes = 48 << 10}, kCount,
-      {.kind = codegen::MatrixUnits::Kind::kFragments});
+      {.kind = codegen::MatrixUnits::Kind::kFragments, .split_depth = 8});
   size_t turn = 0;
   for (const std::string& source : sources) {
     const int architecture = std::vector{80, 90, 100}[turn++ % 3];

@@ -34,6 +34,9 @@ struct MatrixUnits {
   int columns = 0;
   int depth = 0;
   int subgroup_items = 0;
+  // kFragments: sums of float32 at least so deep are made of three products of TF32
+  // (split_product_text.cc); 0: none.
+  int64_t split_depth = 0;
 
   auto operator<=>(const MatrixUnits&) const = default;  // NOLINT(modernize-use-nullptr)
 };

@@ -13,16 +13,16 @@
 
 namespace onnxifi::codegen {
 
-// As WriteSumsWithoutPadding does. Sums are named by constants alone, so that they can stay in
-// registers.
-void TiledProduct::PartWriter::WriteGroupSumsWithoutPadding(const Block& block,
-                                                            const GroupItem& item) {
+// Sums are named by constants alone, so that they can stay in registers.
+void TiledProduct::PartWriter::WriteGroupSumsAgain(const Block& block, const GroupItem& item,
+                                                   const IsWrong& is_wrong,
+                                                   const WriteAgain& write_again) {
   const TileShape& tile = product_.tile_;
   const int sums = tile.rows * tile.columns();
   const std::string count = writer_.NewName("s");
   writer_.Line("int ", count, " = 0;");
   std::string sum = OpenUnrolled(sums);
-  writer_.Line(count, " += ", item.sums, "[", sum, "] != ", item.sums, "[", sum, "] ? 1 : 0;");
+  writer_.Line(count, " += ", is_wrong(Text(item.sums, "[", sum, "]")), " ? 1 : 0;");
   writer_.Close();
   writer_.Open("if (", count, " != 0)");
   const std::string number = writer_.NewName("j");
@@ -35,17 +35,28 @@ void TiledProduct::PartWriter::WriteGroupSumsWithoutPadding(const Block& block,
   const std::string own_column = writer_.Declare("int", Text(number, " % ", tile.columns()));
   const std::string lane = writer_.Declare("int", ColumnOf(item, own_column));
   const std::string column = writer_.Declare("idx", Text(block.first, " + ", lane));
-  writer_.Open("if (", own, " != ", own, " && ", column, " < ", writer_.UseGiven(kColumns), ")");
+  writer_.Open("if (", is_wrong(own), " && ", column, " < ", writer_.UseGiven(kColumns), ")");
   const std::string own_row = writer_.Declare("int", Text(number, " / ", tile.columns()));
   const std::string row = writer_.Declare("int", RowOf(item, own_row));
-  WriteSumWithoutPadding(own, {block.rows.buffer, Text(block.rows.at, " + ", row)},
-                         {block.columns.buffer, Text(block.columns.at, " + ", lane)}, column);
+  write_again(own, row, lane, column);
   sum = OpenUnrolled(sums);
   writer_.Line("if (", sum, " == ", number, ") ", item.sums, "[", sum, "] = ", own, ";");
   writer_.Close();
   writer_.Close();
   writer_.Close();
   writer_.Close();
+}
+
+// As WriteSumsWithoutPadding does.
+void TiledProduct::PartWriter::WriteGroupSumsWithoutPadding(const Block& block,
+                                                            const GroupItem& item) {
+  WriteGroupSumsAgain(
+      block, item, [](const std::string& sum) { return Text(sum, " != ", sum); },
+      [&](const std::string& sum, const std::string& row, const std::string& lane,
+          const std::string& column) {
+        WriteSumWithoutPadding(sum, {block.rows.buffer, Text(block.rows.at, " + ", row)},
+                               {block.columns.buffer, Text(block.columns.at, " + ", lane)}, column);
+      });
 }
 
 std::string TiledProduct::PartWriter::WriteColumnCoordinates(const Block& block,

@@ -130,6 +130,63 @@ void TiledProduct::PartWriter::WriteUnitRounds(const UnitRounds& rounds,
   writer_.Close();
 }
 
+std::string TiledProduct::PartWriter::UnitWord(const UnitOperand& operand,
+                                               const std::string& parity, const std::string& row,
+                                               int first) {
+  return Text(operand.shared, "[(", parity, " * ", operand.count, " + ", row, ") * ", kPitch,
+              " + LANE % ", kWarpColumns, " + ", first, "]");
+}
+
+// An item has the sums of two columns of a unit's block, but brings the words of column g.
+std::string TiledProduct::PartWriter::UnitColumnOf(const GroupItem& item,
+                                                   const std::string& number) const {
+  return Text("(", item.column, " / ", kWarpColumns, " * ", product_.tile_.columns() / 2, " + ",
+              number, ") * ", 2 * kWarpColumns, " + LANE / ", kWarpColumns, " % ", kWarpRows);
+}
+
+void TiledProduct::PartWriter::WriteUnitProducts(const MatrixUnit& unit,
+                                                 std::span<const UnitOperand> operands,
+                                                 const std::string& parity, const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  const int row_blocks = tile.rows / 2;
+  const int column_blocks = tile.columns() / 2;
+  const std::string a = writer_.NewName("s");
+  const std::string b = writer_.NewName("s");
+  writer_.Line("u32 ", a, "[", row_blocks * 4, "];");
+  writer_.Line("u32 ", b, "[", column_blocks * 2, "];");
+  std::string i = OpenUnrolled(row_blocks);
+  for (const int half : {0, 1}) {
+    const std::string row =
+        writer_.Declare("int", MatrixRowOf(item, Text("(", i, " * 2 + ", half, ")")));
+    for (const int words : {0, 1}) {
+      writer_.Line(a, "[", i, " * 4 + ", half + 2 * words,
+                   "] = ", UnitWord(operands[0], parity, row, words * kWords / 2), ";");
+    }
+  }
+  writer_.Close();
+  std::string j = OpenUnrolled(column_blocks);
+  const std::string column = writer_.Declare("int", UnitColumnOf(item, j));
+  for (const int words : {0, 1}) {
+    writer_.Line(b, "[", j, " * 2 + ", words,
+                 "] = ", UnitWord(operands[1], parity, column, words * kWords / 2), ";");
+  }
+  writer_.Close();
+  i = OpenUnrolled(row_blocks);
+  j = OpenUnrolled(column_blocks);
+  std::string arguments;
+  for (const int row : {0, 1}) {
+    for (const int own : {0, 1}) {
+      arguments += Text(arguments.empty() ? "" : ", ", item.sums, "[(", i, " * 2 + ", row, ") * ",
+                        tile.columns(), " + ", j, " * 2 + ", own, "]");
+    }
+  }
+  for (int k = 0; k < 4; ++k) arguments += Text(", ", a, "[", i, " * 4 + ", k, "]");
+  for (int k = 0; k < 2; ++k) arguments += Text(", ", b, "[", j, " * 2 + ", k, "]");
+  writer_.Line(unit.name, "(", arguments, ");");
+  writer_.Close();
+  writer_.Close();
+}
+
 void TiledProduct::PartWriter::WriteMatrixSums(const MatrixUnit& unit, const Block& block,
                                                const GroupItem& item) {
   const TileShape& tile = product_.tile_;
@@ -142,54 +199,21 @@ void TiledProduct::PartWriter::WriteMatrixSums(const MatrixUnit& unit, const Blo
   UnitRounds rounds;
   rounds.depth = kWords * 4 / unit.element_bytes;
   rounds.multiply = [&](const std::string& parity) {
-    const int row_blocks = tile.rows / 2;
-    const int column_blocks = tile.columns() / 2;
-    const std::string a = writer_.NewName("s");
-    const std::string b = writer_.NewName("s");
-    writer_.Line("u32 ", a, "[", row_blocks * 4, "];");
-    writer_.Line("u32 ", b, "[", column_blocks * 2, "];");
-    const auto word = [&](const UnitOperand& operand, const std::string& row, int first) {
-      return Text(operand.shared, "[(", parity, " * ", operand.count, " + ", row, ") * ", kPitch,
-                  " + LANE % ", kWarpColumns, " + ", first, "]");
-    };
-    std::string i = OpenUnrolled(row_blocks);
-    for (const int half : {0, 1}) {
-      const std::string row =
-          writer_.Declare("int", MatrixRowOf(item, Text("(", i, " * 2 + ", half, ")")));
-      writer_.Line(a, "[", i, " * 4 + ", half, "] = ", word(operands[0], row, 0), ";");
-      writer_.Line(a, "[", i, " * 4 + ", half + 2, "] = ", word(operands[0], row, kWords / 2), ";");
+    if (unit.is_split) {
+      WriteSplitProducts(unit, operands, parity, item);
+    } else {
+      WriteUnitProducts(unit, operands, parity, item);
     }
-    writer_.Close();
-    std::string j = OpenUnrolled(column_blocks);
-    // Of the block's columns this item has those of its sums, but reads the words of column g.
-    const std::string column = writer_.Declare(
-        "int", Text("(", item.column, " / ", kWarpColumns, " * ", column_blocks, " + ", j, ") * ",
-                    2 * kWarpColumns, " + LANE / ", kWarpColumns, " % ", kWarpRows));
-    writer_.Line(b, "[", j, " * 2] = ", word(operands[1], column, 0), ";");
-    writer_.Line(b, "[", j, " * 2 + 1] = ", word(operands[1], column, kWords / 2), ";");
-    writer_.Close();
-    i = OpenUnrolled(row_blocks);
-    j = OpenUnrolled(column_blocks);
-    std::string arguments;
-    for (const int row : {0, 1}) {
-      for (const int own : {0, 1}) {
-        arguments += Text(arguments.empty() ? "" : ", ", item.sums, "[(", i, " * 2 + ", row, ") * ",
-                          tile.columns(), " + ", j, " * 2 + ", own, "]");
-      }
-    }
-    for (int k = 0; k < 4; ++k) arguments += Text(", ", a, "[", i, " * 4 + ", k, "]");
-    for (int k = 0; k < 2; ++k) arguments += Text(", ", b, "[", j, " * 2 + ", k, "]");
-    writer_.Line(unit.name, "(", arguments, ");");
-    writer_.Close();
-    writer_.Close();
   };
+  const std::string put = unit.is_split ? "PUT_SCALED" : Text("PUT", unit.element_bytes);
   rounds.put = [&](const UnitOperand& operand, const std::string& parity, const std::string& row,
                    const std::string& place) {
-    writer_.Line("PUT", unit.element_bytes, "(", operand.shared, ", ((", parity, " * ",
-                 operand.count, " + ", row, ") * ", kPitch, ") * ", 4 / unit.element_bytes, " + ",
-                 place, ", ", operand.elements, ");");
+    writer_.Line(put, "(", operand.shared, ", ((", parity, " * ", operand.count, " + ", row, ") * ",
+                 kPitch, ") * ", 4 / unit.element_bytes, " + ", place, ", ", operand.elements,
+                 ");");
   };
   WriteUnitRounds(rounds, operands, block, item);
+  if (unit.is_split) FinishSplitSums(block, item);
 }
 
 }  // namespace onnxifi::codegen

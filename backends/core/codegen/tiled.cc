@@ -35,8 +35,8 @@ size_t NumberOf(Part part) { return static_cast<size_t>(part); }
 
 class BoundTiled final : public device::BoundKernel {
  public:
-  BoundTiled(Services& services, KernelLaunch sums, bool has_matrix_unit)
-      : services_(services), sums_(std::move(sums)), has_matrix_unit_(has_matrix_unit) {}
+  BoundTiled(Services& services, KernelLaunch sums, std::string_view units)
+      : services_(services), sums_(std::move(sums)), units_(units) {}
 
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
     if (sums_.is_empty()) return base::Ok();
@@ -57,8 +57,7 @@ class BoundTiled final : public device::BoundKernel {
       const Operand& operand = operands_[NumberOf(part)];
       return operand.panels != nullptr ? "constant" : operand.is_in_place ? "in place" : "laid out";
     };
-    return "rows " + what(Part::kRows) + ", columns " + what(Part::kColumns) +
-           (has_matrix_unit_ ? ", matrix units" : "");
+    return "rows " + what(Part::kRows) + ", columns " + what(Part::kColumns) + std::string(units_);
   }
 
   // Where the sums find an operand: in what was laid out at the binding, in a buffer of the
@@ -86,7 +85,7 @@ class BoundTiled final : public device::BoundKernel {
 
   Services& services_;
   const KernelLaunch sums_;
-  const bool has_matrix_unit_;
+  const std::string_view units_;      // what Detail says of them
   std::vector<bool> is_read_;         // by read of the step
   std::vector<KernelLaunch> before_;  // lay out what is no constant, sum parts of the depth
   std::array<Operand, 2> operands_;
@@ -102,8 +101,11 @@ class TiledKernel final : public device::Kernel {
                                                     device::Addresses constants) override {
     const TiledProduct::Bound bound = product_.Bind(step);
     ONNXIFI_ASSIGN_OR_RETURN(KernelLaunch sums, MakeLaunch(Part::kSums, bound));
-    auto kernel = std::make_unique<BoundTiled>(services_, std::move(sums),
-                                               product_.matrix_unit().has_value());
+    const auto unit = product_.matrix_unit();
+    const std::string_view units = !unit            ? ""
+                                   : unit->is_split ? ", matrix units, 3xTF32"
+                                                    : ", matrix units";
+    auto kernel = std::make_unique<BoundTiled>(services_, std::move(sums), units);
     int64_t scratch_bytes = 0;
     for (const Part part : kOperands) {
       BoundTiled::Operand& operand = kernel->operands_[NumberOf(part)];

@@ -164,6 +164,14 @@ bool TiledProduct::sums_runs() const {
          contract_.dilations.back() == 1;
 }
 
+bool TiledProduct::SplitsFloats() const {
+  if (matrix_units_.split_depth == 0) return false;
+  // Of the taps of a transposed convolution an output has any number.
+  const auto dims = std::span(contract_.inner);
+  const std::optional<int64_t> depth = KnownCount(is_transposed() ? dims.first(1) : dims);
+  return depth && *depth >= matrix_units_.split_depth;
+}
+
 int64_t TiledProduct::item_depth() const {
   if (!tile_.is_of_group() || tile_.depth > 0) return 0;
   return KnownCount(contract_.inner).value_or(0) / tile_.parts;

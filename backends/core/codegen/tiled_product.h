@@ -135,6 +135,7 @@ class TiledProduct {
     tensor::ElementType rows, columns;  // of what it multiplies, float32 rounded
     int element_bytes = 0;              // of either
     tensor::Precision precision = tensor::Precision::kFloat32;  // to which float32 is rounded
+    bool is_split = false;  // float32 is not rounded: it is a large and a small part
   };
   std::optional<MatrixUnit> matrix_unit() const;
   // Whether it multiplies fragments, so that items have the sums that these give them.
@@ -177,6 +178,9 @@ class TiledProduct {
   bool MeetsPadding() const;
   // Whether columns share elements: those of a convolution of more than one tap.
   bool HasTaps() const;
+  // Whether sums of float32 are made of three products of TF32: only if all are known to be so
+  // deep.
+  bool SplitsFloats() const;
 
   const program::Program& program_;
   const program::Step& step_;

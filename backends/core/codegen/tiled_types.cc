@@ -126,8 +126,9 @@ std::optional<TiledProduct::MatrixUnit> TiledProduct::matrix_unit() const {
       unit = {"MATRIX_f16", ElementType::kFloat16, ElementType::kFloat16, 2, precision};
     } else if (is_rounded_to(ElementType::kBfloat16, Precision::kBfloat16)) {
       unit = {"MATRIX_bf16", ElementType::kBfloat16, ElementType::kBfloat16, 2, precision};
-    } else if (rounds && precision == Precision::kTf32) {
-      unit = {"MATRIX_tf32", sum, sum, 4, precision};
+    } else if (rounds && (precision == Precision::kTf32 ||
+                          (precision == Precision::kFloat32 && SplitsFloats()))) {
+      unit = {"MATRIX_tf32", sum, sum, 4, precision, precision == Precision::kFloat32};
     } else {
       return {};
     }

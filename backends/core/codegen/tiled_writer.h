@@ -2,8 +2,9 @@
 //
 // TiledProduct::PartWriter: writes one kernel of a TiledProduct. For the files that define its
 // methods alone: tiled_layout_text.cc lays operands out, tiled_product_text.cc sums a block per
-// item, group_product_text.cc a block per group, matrix_unit_text.cc and cooperative_matrix_text.cc
-// by the units that devices have for that; tiled_writer.cc has what they share.
+// item, group_product_text.cc a block per group, matrix_unit_text.cc, split_product_text.cc and
+// cooperative_matrix_text.cc by the units that devices have for that; tiled_writer.cc has what they
+// share.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_TILED_WRITER_H_
@@ -195,6 +196,17 @@ class TiledProduct::PartWriter {
   void WriteUnitRounds(const UnitRounds& rounds, std::span<UnitOperand> operands,
                        const Block& block, const GroupItem& item);
   void WriteMatrixSums(const MatrixUnit& unit, const Block& block, const GroupItem& item);
+  // A word of an operand's row or column, `first` and the item's number on in the depth.
+  static std::string UnitWord(const UnitOperand& operand, const std::string& parity,
+                              const std::string& row, int first);
+  // Which column of the block an item brings words of to its unit's block `number`.
+  std::string UnitColumnOf(const GroupItem& item, const std::string& number) const;
+  void WriteUnitProducts(const MatrixUnit& unit, std::span<const UnitOperand> operands,
+                         const std::string& parity, const GroupItem& item);
+  // The same of three products, and what becomes of their sums in the end.
+  void WriteSplitProducts(const MatrixUnit& unit, std::span<const UnitOperand> operands,
+                          const std::string& parity, const GroupItem& item);
+  void FinishSplitSums(const Block& block, const GroupItem& item);
   void WriteCooperativeSums(const MatrixUnit& unit, const Block& block, const GroupItem& item);
   std::string LoadUnitElement(bool is_rows, tensor::ElementType type, const std::string& buffer,
                               const std::string& at);
@@ -215,6 +227,13 @@ class TiledProduct::PartWriter {
   void WriteRunSums(const Block& block, const GroupItem& item,
                     const std::vector<std::string>& outputs);
   void OpenSumOfParts(const GroupItem& item);
+  // Makes those of an item's sums anew for which `is_wrong` is true: `write_again` sets a sum, of a
+  // row and a column of the block, the latter `column` among all.
+  using IsWrong = std::function<std::string(const std::string& sum)>;
+  using WriteAgain = std::function<void(const std::string& sum, const std::string& row,
+                                        const std::string& lane, const std::string& column)>;
+  void WriteGroupSumsAgain(const Block& block, const GroupItem& item, const IsWrong& is_wrong,
+                           const WriteAgain& write_again);
   void WriteGroupSumsWithoutPadding(const Block& block, const GroupItem& item);
   // Adds the coordinates of a column to `at`; gives whether it is an output.
   std::string WriteColumnCoordinates(const Block& block, const std::string& column,

@@ -176,6 +176,7 @@ void Tuning::Describe(Capabilities& capabilities) const {
   capabilities.row_shared_bytes = row_shared_bytes;
   capabilities.long_item_group_size = long_item_group_size;
   capabilities.is_float64_fast = is_float64_fast;
+  capabilities.matrix_units.split_depth = split_depth;
 }
 
 Tuning DeriveTuning(const DeviceLimits& limits) {
@@ -257,6 +258,12 @@ Status AddRules(std::string_view table, std::string_view name, Tuning& tuning) {
           group_size >= 1 && group_size <= 1024) {
         tuning.run_length = length;
         tuning.run_group_size = group_size;
+        continue;
+      }
+    } else if (kind == "3xtf32") {
+      int depth = 0;
+      if (ReadNumbers(fields, {&depth}) && depth >= Tuning::kMinSplitDepth) {
+        tuning.split_depth = depth;
         continue;
       }
     }

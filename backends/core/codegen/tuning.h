@@ -11,6 +11,9 @@
 //       depth, parts
 //       the same of an item of a group that sums a block together; depth and parts are TileShape's
 //   device, run, neighbours that one item computes in a row, items of a group
+//   device, 3xtf32, depth from
+//       sums of float32 that deep are three products of TF32, on matrix units of fragments; not
+//       below kMinSplitDepth
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_TUNING_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_TUNING_H_
@@ -53,7 +56,10 @@ struct Tuning {
   int64_t row_shared_bytes = int64_t{16} << 10;
   int long_item_group_size = 64;
   bool is_float64_fast = false;
+  int64_t split_depth = 0;  // as MatrixUnits has it
 
+  // In shorter sums the parts' errors are more than twice those of plain multiply-adds.
+  static constexpr int kMinSplitDepth = 32;
   static constexpr int64_t kManyColumns = int64_t{1} << 20;  // where nobody knows how many
 
   // The tile for so many rows of so deep sums of so many bits.

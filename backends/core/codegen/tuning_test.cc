@@ -124,6 +124,16 @@ TEST(TuningTest, TheFirstRuleThatFitsCounts) {
   EXPECT_EQ(tuning.run_group_size, 32);
 }
 
+TEST(TuningTest, SumsAreSplitWhereARuleSaysSo) {
+  Tuning tuning = DeriveTuning({.most_group_items = 1024});
+  Capabilities capabilities;
+  tuning.Describe(capabilities);
+  EXPECT_EQ(capabilities.matrix_units.split_depth, 0);
+  ASSERT_TRUE(AddRules("a, 3xtf32, 64\nb, 3xtf32, 32\n", "a", tuning).ok());
+  tuning.Describe(capabilities);
+  EXPECT_EQ(capabilities.matrix_units.split_depth, 64);
+}
+
 TEST(TuningTest, NamesOfDevicesHaveCommasToo) {
   Tuning tuning;
   ASSERT_TRUE(AddRules("llvmpipe, tile, 0, 5, 5, 32, 64\n"
@@ -141,7 +151,8 @@ TEST(TuningTest, ALineThatSaysNothingIsNamed) {
         "cpu, tile, 0, 8, 9, 512, 1", "cpu, run, 0, 1", "cpu, run, 8, x", "cpu, walk, 8, 8",
         "cpu, run, 8, 8, 8", "cpu, block, 0, 0, 4, 4, 8, 16, 16",
         "cpu, block, 0, 0, 4, 4, 8, 12, 16, 1", "cpu, block, 0, 0, 4, 4, 8, 16, 16, 2",
-        "cpu, block, 0, 0, 4, 4, 1, 8, 16, 1", "cpu, block, 0, 0, 4, 4, 64, 32, 16, 1"}) {
+        "cpu, 3xtf32, 31", "cpu, 3xtf32", "cpu, block, 0, 0, 4, 4, 1, 8, 16, 1",
+        "cpu, block, 0, 0, 4, 4, 64, 32, 16, 1"}) {
     Tuning tuning;
     const base::Status status = AddRules("gpu, nothing\n" + line, "cpu", tuning);
     ASSERT_FALSE(status.ok()) << line;

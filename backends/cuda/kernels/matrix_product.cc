@@ -24,6 +24,17 @@ FN u32 tf32_of(f32 value) {
 }
 )text";
 
+// As codegen's split_product_text.cc has them.
+constexpr std::string_view kSplits = R"text(
+#define PUT_SCALED(words, place, value) words[place] = __float_as_uint((value) * 16777216.0F)
+#define UNSCALED(sum) ((sum) * (1.0F / 281474976710656.0F))
+FN void SPLIT(u32 word, u32& large, u32& small) {
+  const f32 value = __uint_as_float(word);
+  large = tf32_of(value);
+  small = tf32_of(value - __uint_as_float(large));
+}
+)text";
+
 // The function of one instruction: `sum`, "f32" or "u32", and its constraint in asm.
 std::string Function(std::string_view name, std::string_view sum, std::string_view constraint,
                      std::string_view instruction) {
@@ -44,6 +55,7 @@ std::string Function(std::string_view name, std::string_view sum, std::string_vi
 std::string MakeLibrary() {
   std::string text(codegen::PlainProduct());
   text += kPuts;
+  text += kSplits;
   text += Function("f16", "f32", "f", "m16n8k16.row.col.f32.f16.f16.f32");
   text += Function("bf16", "f32", "f", "m16n8k16.row.col.f32.bf16.bf16.f32");
   text += Function("tf32", "f32", "f", "m16n8k8.row.col.f32.tf32.tf32.f32");

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/core/codegen/dialect.h"
@@ -312,6 +314,81 @@ TEST_F(WarpProductTest, AWrongFragmentIsSeen) {
     Start("", text.replace(at, std::strlen(mistake.right), mistake.wrong));
     EXPECT_GT(CountWrong(), 32) << mistake.wrong;
   }
+}
+
+// Half an odd last place goes away from zero, and beyond the largest number there is infinity.
+TEST_F(KernelTest, RoundingToTf32) {
+  const CUfunction run = Load(R"(extern "C" __global__ void run(const float* in, float* out) {
+    unsigned bits;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(in[threadIdx.x]));
+    out[threadIdx.x] = __uint_as_float(bits);
+  })");
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<std::pair<float, float>> cases = {
+      {1 + 0x1p-11F, 1 + 0x1p-10F},
+      {-1 - 0x1p-11F, -1 - 0x1p-10F},
+      {1 + 0x1p-11F - 0x1p-23F, 1},
+      {1 + 0x3p-11F, 1 + 0x2p-10F},
+      {0x1p-137F, 0x1p-136F},
+      {0x1p-138F, 0},
+      {std::numeric_limits<float>::max(), kInfinity},
+      {-kInfinity, -kInfinity},
+  };
+  std::vector<float> in;
+  for (const auto& [from, to] : cases) in.push_back(from);
+  in.push_back(std::numeric_limits<float>::quiet_NaN());
+  const CUdeviceptr to = Upload(in);
+  MUST(Launch(run, 1, static_cast<unsigned>(in.size()), nullptr, Upload(in), to));
+  const std::vector<float> out = Download<float>(to, in.size());
+  for (size_t n = 0; n < cases.size(); ++n) EXPECT_EQ(out[n], cases[n].second) << cases[n].first;
+  EXPECT_TRUE(std::isnan(out.back()));
+}
+
+// A sum of one row of TF32 and one column of ones.
+TEST_F(KernelTest, MatrixUnitsCutOffWhatTheyDoNotHold) {
+  const CUfunction run = Load(R"(
+  extern "C" __global__ void run(const float* row, float before, float* out) {
+    const int group = threadIdx.x / 4, thread = threadIdx.x % 4;
+    const unsigned one = 0x3f800000u, zero = 0;
+    const unsigned first = group == 0 ? __float_as_uint(row[thread]) : zero;
+    const unsigned second = group == 0 ? __float_as_uint(row[thread + 4]) : zero;
+    float sums[4] = {before, before, before, before};
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(first), "r"(zero), "r"(second), "r"(zero), "r"(one), "r"(one));
+    if (threadIdx.x == 0) out[0] = sums[0];
+  })");
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const struct {
+    std::vector<float> row;
+    float before;
+    float sum;
+  } kCases[] = {
+      {{1, 2, 4, 8, 16, 32, 64, 128}, 3, 258},
+      // More bits than TF32 has.
+      {{1 + 0x1p-11F + 0x1p-12F}, 0, 1},
+      // Of the sum: it would be rounded up.
+      {{0x1.8p-24F}, 1, 1},
+      {{-0x1.8p-24F}, -1, -1},
+      // Of each term before they are added, but for one bit more than the sum has.
+      {{-0x1.8p-25F, -0x1.8p-25F}, 1, 1},
+      {{-0x1p-24F, -0x1p-25F}, 1, 1 - 0x1p-24F},
+      // Four places first, so that the others meet a sum that has lost its bits.
+      {{0x1.8p-24F, 0, 0, 0, 0x1.8p-24F}, 1, 1},
+      {{0x1p-149F * 8192, 0x1p-149F * 8192}, 0x1p-149F, 0x1p-149F * 16385},
+      {{0x1.8p127F, 0x1.8p127F}, 0, kInfinity},
+      {{kInfinity, 1}, 0, kInfinity},
+  };
+  for (const auto& one : kCases) {
+    std::vector<float> row = one.row;
+    row.resize(8);
+    const CUdeviceptr to = Upload(std::vector<float>(1));
+    MUST(Launch(run, 1, 32, nullptr, Upload(row), one.before, to));
+    EXPECT_EQ(Download<float>(to, 1)[0], one.sum) << one.row[0] << " and " << one.before;
+  }
+  EXPECT_EQ(Misuses(), "");
 }
 
 TEST_F(WarpProductTest, SomeItemsOfAWarpAloneAreAFault) {

@@ -32,19 +32,19 @@ static inline EmulatedFragments emulated_fragments(unsigned a0, unsigned a1, uns
   }
   return all;
 }
-static inline float emulated_half(unsigned bits) {
+static inline double emulated_half(unsigned bits) {
   _Float16 value;
   const unsigned short narrow = (unsigned short)bits;
   __builtin_memcpy(&value, &narrow, 2);
-  return (float)value;
+  return (double)value;
 }
-static inline float emulated_brain(unsigned bits) {
+static inline double emulated_brain(unsigned bits) {
   float value;
   const unsigned wide = bits << 16;
   __builtin_memcpy(&value, &wide, 4);
   return value;
 }
-static inline float emulated_tf32(unsigned bits) {
+static inline double emulated_tf32(unsigned bits) {
   float value;
   bits &= ~0x1fffu;
   __builtin_memcpy(&value, &bits, 4);
@@ -54,7 +54,9 @@ static inline void ptx_cvt_rna_tf32_f32(unsigned& to, float from) {
   __builtin_memcpy(&to, &from, 4);
   if (__builtin_isfinite(from)) to = (to + 0x1000u) & ~0x1fffu;
 }
-static inline void ptx_cvt_f32_f16(float& to, unsigned short from) { to = emulated_half(from); }
+static inline void ptx_cvt_f32_f16(float& to, unsigned short from) {
+  to = (float)emulated_half(from);
+}
 // Of the payload of NaN nothing is kept.
 static inline void ptx_cvt_rn_f16_f32(unsigned short& to, float from) {
   const _Float16 value = (_Float16)from;
@@ -65,43 +67,89 @@ static inline void ptx_cvt_rn_f16_s32(unsigned short& to, int from) {
   const _Float16 value = (_Float16)from;
   __builtin_memcpy(&to, &value, 2);
 }
-static inline int emulated_signed(unsigned bits) { return (signed char)bits; }
-static inline int emulated_unsigned(unsigned bits) { return (unsigned char)bits; }
+static inline unsigned emulated_signed(unsigned bits) { return (unsigned)(int)(signed char)bits; }
+static inline unsigned emulated_unsigned(unsigned bits) { return (unsigned char)bits; }
 
-template <int kBits, class Sum, class Wide, class A, class B>
+// Sums of floats are those of tensor cores of compute capability 8.0 (M. Fasi, N. J. Higham,
+// M. Mikaitis, S. Pranesh: Numerical behavior of NVIDIA tensor cores, 2021): products of four words
+// at a time are exact; what they and the sum before them have more than a bit below the largest
+// one's last bit is cut off, and so is what the new sum has behind its own. Nothing is rounded.
+static inline double emulated_cut(double value, double unit) {
+  return (double)(long long)(value / unit) * unit;
+}
+// 2^exponent, of one that has a power in double.
+static inline double emulated_power(int exponent) {
+  const unsigned long long bits = (unsigned long long)(exponent + 1023) << 52;
+  double power;
+  __builtin_memcpy(&power, &bits, 8);
+  return power;
+}
+static inline int emulated_exponent(double value) {
+  unsigned long long bits;
+  __builtin_memcpy(&bits, &value, 8);
+  return (int)(bits >> 52 & 0x7ff) - 1023;
+}
+template <int kCount>
+static inline float emulated_sum(float before, const double (&products)[kCount]) {
+  constexpr int kLastBit = 23;
+  double whole = before;
+  int exponent = emulated_exponent(before);
+  for (const double product : products) {
+    whole += product;
+    const int own = emulated_exponent(product);
+    if (own > exponent) exponent = own;
+  }
+  // Infinite or NaN, or zeros alone.
+  if (exponent == 1024 || exponent == -1023) return (float)whole;
+  const double unit = emulated_power(exponent - kLastBit - 1);
+  double sum = emulated_cut(before, unit);
+  for (const double product : products) sum += emulated_cut(product, unit);
+  exponent = emulated_exponent(sum);
+  if (exponent == -1023) return 0;
+  constexpr int kMinExponent = -126;
+  if (exponent < kMinExponent) exponent = kMinExponent;
+  return (float)emulated_cut(sum, emulated_power(exponent - kLastBit));
+}
+
+template <int kCount>
+static inline unsigned emulated_sum(unsigned before, const unsigned (&products)[kCount]) {
+  for (const unsigned product : products) before += product;
+  return before;
+}
+
+template <int kBits, class Sum, class A, class B>
 static inline void emulated_multiply(Sum& c0, Sum& c1, Sum& c2, Sum& c3,
                                      const EmulatedFragments& all, A a, B b) {
   Sum* const sums[2][2] = {{&c0, &c1}, {&c2, &c3}};
+  constexpr int kOfWord = 32 / kBits;
   for (int row = 0; row < 2; ++row) {
     for (int column = 0; column < 2; ++column) {
-      Wide sum = *sums[row][column];
-      for (int word = 0; word < 8; ++word) {
-        for (int shift = 0; shift < 32; shift += kBits) {
-          sum +=
-              (Wide)a(all.rows[row][word] >> shift) * (Wide)b(all.columns[column][word] >> shift);
+      Sum sum = *sums[row][column];
+      for (int half = 0; half < 2; ++half) {
+        decltype(a(0) * b(0)) products[4 * kOfWord];
+        for (int k = 0; k < 4 * kOfWord; ++k) {
+          const int word = half * 4 + k / kOfWord;
+          const int shift = k % kOfWord * kBits;
+          products[k] = a(all.rows[row][word] >> shift) * b(all.columns[column][word] >> shift);
         }
+        sum = emulated_sum(sum, products);
       }
-      *sums[row][column] = (Sum)sum;
+      *sums[row][column] = sum;
     }
   }
 }
-#define EMULATED_MMA(name, bits, sum, wide, a, b)                                                  \
-  static inline void ptx_mma_sync_aligned_##name(sum& c0, sum& c1, sum& c2, sum& c3, unsigned a0,  \
-                                                 unsigned a1, unsigned a2, unsigned a3,            \
-                                                 unsigned b0, unsigned b1) {                       \
-    emulated_multiply<bits, sum, wide>(c0, c1, c2, c3, emulated_fragments(a0, a1, a2, a3, b0, b1), \
-                                       a, b);                                                      \
+#define EMULATED_MMA(name, bits, sum, a, b)                                                       \
+  static inline void ptx_mma_sync_aligned_##name(sum& c0, sum& c1, sum& c2, sum& c3, unsigned a0, \
+                                                 unsigned a1, unsigned a2, unsigned a3,           \
+                                                 unsigned b0, unsigned b1) {                      \
+    emulated_multiply<bits>(c0, c1, c2, c3, emulated_fragments(a0, a1, a2, a3, b0, b1), a, b);    \
   }
-EMULATED_MMA(m16n8k16_row_col_f32_f16_f16_f32, 16, float, double, emulated_half, emulated_half)
-EMULATED_MMA(m16n8k16_row_col_f32_bf16_bf16_f32, 16, float, double, emulated_brain, emulated_brain)
-EMULATED_MMA(m16n8k8_row_col_f32_tf32_tf32_f32, 32, float, double, emulated_tf32, emulated_tf32)
-EMULATED_MMA(m16n8k32_row_col_s32_s8_s8_s32, 8, unsigned, unsigned, emulated_signed,
-             emulated_signed)
-EMULATED_MMA(m16n8k32_row_col_s32_s8_u8_s32, 8, unsigned, unsigned, emulated_signed,
-             emulated_unsigned)
-EMULATED_MMA(m16n8k32_row_col_s32_u8_s8_s32, 8, unsigned, unsigned, emulated_unsigned,
-             emulated_signed)
-EMULATED_MMA(m16n8k32_row_col_s32_u8_u8_s32, 8, unsigned, unsigned, emulated_unsigned,
-             emulated_unsigned)
+EMULATED_MMA(m16n8k16_row_col_f32_f16_f16_f32, 16, float, emulated_half, emulated_half)
+EMULATED_MMA(m16n8k16_row_col_f32_bf16_bf16_f32, 16, float, emulated_brain, emulated_brain)
+EMULATED_MMA(m16n8k8_row_col_f32_tf32_tf32_f32, 32, float, emulated_tf32, emulated_tf32)
+EMULATED_MMA(m16n8k32_row_col_s32_s8_s8_s32, 8, unsigned, emulated_signed, emulated_signed)
+EMULATED_MMA(m16n8k32_row_col_s32_s8_u8_s32, 8, unsigned, emulated_signed, emulated_unsigned)
+EMULATED_MMA(m16n8k32_row_col_s32_u8_s8_s32, 8, unsigned, emulated_unsigned, emulated_signed)
+EMULATED_MMA(m16n8k32_row_col_s32_u8_u8_s32, 8, unsigned, emulated_unsigned, emulated_unsigned)
 
 #endif  // ONNXIFI_BACKENDS_CUDA_TESTING_EMULATED_PTX_H_
