@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CUDA plugin's kernels against the limits of the same device, and products against cuBLAS
-// where it is installed (kernel_benchmark.h).
+// The CUDA plugin's kernels against the limits of the same device, products against cuBLAS where it
+// is installed, and contractions also as three products of TF32 (kernel_benchmark.h).
 
 #include <fmt/format.h>
 
@@ -31,6 +31,11 @@ Status Run(const benchmarks::BenchmarkOptions& options) {
   const DeviceInfo& info = devices.fit.front();
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
                            Device::Open(api, compiler_api, info));
+  DeviceInfo split_info = info;
+  split_info.tuning.split_depth = codegen::Tuning::kMinSplitDepth;
+  split_info.tuning.Describe(split_info.capabilities);
+  ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Device> split,
+                           Device::Open(api, compiler_api, split_info));
   constexpr auto kClock = benchmarks::Clock::kDevice;
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<DriverLimits> limits,
                            DriverLimits::Create(*device, device->kernel_driver(), kClock));
@@ -40,7 +45,14 @@ Status Run(const benchmarks::BenchmarkOptions& options) {
   const std::string driver =
       fmt::format("CUDA driver {}.{}, compute capability {}.{}", info.driver_version / 1000,
                   info.driver_version / 10 % 100, info.architecture / 10, info.architecture % 10);
-  return RunBenchmark({*device, *limits, peer, kClock, info.name, driver}, options);
+  return RunBenchmark({.device = *device,
+                       .limits = *limits,
+                       .peer = peer,
+                       .clock = kClock,
+                       .device_name = info.name,
+                       .driver = driver,
+                       .variants = {{"3xTF32", *split}}},
+                      options);
 }
 
 }  // namespace
@@ -50,7 +62,7 @@ int main(int argument_count, char** arguments) {
   const onnxifi::base::Status status = onnxifi::cuda::Run(onnxifi::benchmarks::ParseOptions(
       argument_count, arguments,
       "Times the CUDA plugin's kernels beside kernels that only multiply and add, or only copy, "
-      "and beside cuBLAS, on the first device."));
+      "beside cuBLAS and as 3xTF32, on the first device."));
   if (status.ok()) return 0;
   fmt::print(stderr, "cuda_benchmark: {}\n", status.Text());
   return 1;

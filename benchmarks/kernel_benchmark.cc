@@ -149,8 +149,15 @@ class Times {
   std::vector<double> seconds_;
 };
 
+struct VariantFigures {
+  std::string name;
+  std::unique_ptr<Prepared> prepared;
+  Times times;
+};
+
 struct Figures {
   Times own, limit, peer;
+  std::vector<VariantFigures> variants;
   std::string text;
 };
 
@@ -161,15 +168,27 @@ Result<Figures> Measure(const Subject& subject, const Case& one, int rounds) {
   ProductPeer* const peer = one.gemm ? subject.peer : nullptr;
   if (peer != nullptr) ONNXIFI_RETURN_IF_ERROR(peer->Reserve(*one.gemm));
   Figures figures;
+  figures.text = prepared->Text();
+  for (const Variant& variant : subject.variants) {
+    if (one.flops == 0) break;
+    ONNXIFI_ASSIGN_OR_RETURN(auto other, Prepared::Create(variant.device, one));
+    if (other->Text() == figures.text) continue;
+    figures.variants.push_back({variant.name, std::move(other), {}});
+  }
   // The first turn compiles.
   for (int round = -1; round < rounds; ++round) {
-    if (round == 0) figures = {};
+    if (round == 0) {
+      figures.own = figures.limit = figures.peer = {};
+      for (VariantFigures& variant : figures.variants) variant.times = {};
+    }
     ONNXIFI_RETURN_IF_ERROR(figures.own.Add(prepared->Run(subject.clock)));
     ONNXIFI_RETURN_IF_ERROR(
         figures.limit.Add(one.flops > 0 ? subject.limits.MultiplyAdd() : subject.limits.Copy()));
     if (peer != nullptr) ONNXIFI_RETURN_IF_ERROR(figures.peer.Add(peer->Multiply()));
+    for (VariantFigures& variant : figures.variants) {
+      ONNXIFI_RETURN_IF_ERROR(variant.times.Add(variant.prepared->Run(subject.clock)));
+    }
   }
-  figures.text = prepared->Text();
   return figures;
 }
 
@@ -255,13 +274,16 @@ Status RunBenchmark(const Subject& subject, const BenchmarkOptions& options) {
     const double rate = (is_of_sums ? one.flops : bytes) / figures.own.best();
     const double limit = (is_of_sums ? subject.limits.flops() : bytes) / figures.limit.best();
     const bool has_peer = !figures.peer.empty();
-    const std::string peer =
+    std::string others =
         has_peer ? fmt::format("; {} {:.3f} ms", subject.peer->name(), figures.peer.best() * 1e3)
                  : "";
+    for (const VariantFigures& variant : figures.variants) {
+      others += fmt::format("; {} {:.3f} ms", variant.name, variant.times.best() * 1e3);
+    }
     fmt::print("{:<34} {:>9.3f} ms (median {:.3f}) {:>8.1f} {:<7} {:>5.1f} % of {:.1f}   {}{}\n",
                named.name, figures.own.best() * 1e3, figures.own.median() * 1e3, rate * 1e-9,
                is_of_sums ? "GFLOP/s" : "GB/s", 100 * rate / limit, limit * 1e-9, figures.text,
-               peer);
+               others);
     std::fflush(stdout);
     nlohmann::json row = {
         {"case", named.name},
@@ -278,6 +300,12 @@ Status RunBenchmark(const Subject& subject, const BenchmarkOptions& options) {
       row["peer"] = subject.peer->name();
       row["peer_ms"] = figures.peer.best() * 1e3;
       row["median_peer_ms"] = figures.peer.median() * 1e3;
+    }
+    for (const VariantFigures& variant : figures.variants) {
+      row["variants"].push_back({{"name", variant.name},
+                                 {"best_ms", variant.times.best() * 1e3},
+                                 {"median_ms", variant.times.median() * 1e3},
+                                 {"implementation", variant.prepared->Text()}});
     }
     report["cases"].push_back(std::move(row));
   }

@@ -73,6 +73,12 @@ class Prepared {
   std::unique_ptr<device::BoundKernel> bound_;
 };
 
+// The same device with other kernels, which are timed beside its own where a contraction gets some.
+struct Variant {
+  std::string name;
+  device::Device& device;
+};
+
 struct Subject {
   device::Device& device;
   Limits& limits;
@@ -80,6 +86,7 @@ struct Subject {
   Clock clock = Clock::kHost;   // that times the cases
   std::string device_name;
   std::string driver;
+  std::vector<Variant> variants = {};
 };
 
 struct BenchmarkOptions {
