@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares this library with ONNX Runtime, OpenVINO and ncnn: time per run, load, memory, results.
+"""Compares this library with ONNX Runtime, OpenVINO, ncnn and PyTorch: time per run, load, memory, results.
 
 Needs `tools/setup --compare` once and a release build. Each engine has a process of its own, per
 model and thread count. They take turns on the same inputs: in every round each engine runs for
@@ -21,6 +21,13 @@ With --device vulkan the peer is ncnn on the same Vulkan device, without its 16-
 and with Winograd's algorithm; pnnx converts the models before anything is timed. A model that it does
 not convert, a device of another name, and layers that ncnn leaves to the processor are named below
 the table. Threads are those of Mesa's lavapipe (LP_NUM_THREADS); a GPU has no such number.
+
+With --device cuda the peers are ONNX Runtime's CUDA provider, eager PyTorch in a CUDA graph, and
+torch.compile in its mode max-autotune, each where Python can import it; the others are named with the
+reason. PyTorch gets the same networks by torch_translation.py, before anything is timed. All compute in
+float32 without TF32, on inputs in the device's memory, results stay there, and each engine has at least 50
+runs before 200 that are timed. Memory is the device's. A peer on another device, and nodes that ONNX Runtime
+leaves to the processor, are named below the table.
 
 Loads find the kernels that earlier processes compiled and kept, ours and the driver's;
 --empty-caches gives each load empty cache folders instead.
@@ -50,6 +57,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shlex
 import shutil
 import statistics
@@ -61,8 +69,15 @@ import time
 _HERE = pathlib.Path(__file__).resolve().parent
 _TREE = _HERE.parent
 # Which of them by default is a question of the device.
-_PEERS = ("onnxruntime", "openvino", "ncnn")
+_PEERS = ("onnxruntime", "openvino", "ncnn", "torch", "torch-compile")
 _NCNN = "ncnn"
+_TORCH = ("torch", "torch-compile")
+# On CUDA devices.
+_CUDA_PEERS = ("onnxruntime", *_TORCH)
+# What has the version of a peer, where it is no package of the peer's name.
+_PACKAGES = {"onnxruntime": ("onnxruntime-gpu", "onnxruntime"), "torch-compile": ("torch",)}
+# Runs of each engine on a CUDA device, before those that are timed and timed at least.
+_CUDA_WARM_UP, _CUDA_RUNS = 50, 200
 # The peer of --against-library.
 _BEFORE = "before"
 # Of --csv without a file.
@@ -77,14 +92,17 @@ _ENTERED = "ONNXIFI_COMPARE_PYTHON"
 def enter_private_python():
     """Continues in the environment of `tools/setup --compare` where this one lacks an engine."""
     # The command line is parsed once the modules are there that it takes.
-    has_peers = not any(word.startswith("--against-library") for word in sys.argv[1:])
-    missing = [
-        name
-        for name in ("numpy", "onnx", *((*_PEERS, "pnnx") if has_peers else ()))
-        if importlib.util.find_spec(name) is None
-    ]
+    words = sys.argv[1:]
+    is_cuda = any(re.search(r"^--device[= ]cuda", " ".join(words[at : at + 2])) for at in range(len(words)))
+    # Of CUDA's peers those are compared that are there.
+    has_peers = not is_cuda and not any(word.startswith("--against-library") for word in words)
+    peers = (*(name for name in _PEERS if name not in _TORCH), "pnnx") if has_peers else ()
+    missing = [name for name in ("numpy", "onnx", *peers) if importlib.util.find_spec(name) is None]
     if not missing:
         return
+    if not (_TREE / "tools" / "setup").exists():
+        print(f"compare.py: Python has no {', '.join(missing)}.", file=sys.stderr)
+        sys.exit(2)
     finder = [str(_TREE / "tools" / "setup"), *(["--compare"] if has_peers else []), "--print-python"]
     private = subprocess.run(finder, capture_output=True, text=True, check=True).stdout.strip()
     if not pathlib.Path(private).exists() or os.environ.get(_ENTERED) == private:
@@ -102,12 +120,14 @@ if __name__ == "__main__":
 import agreement  # noqa: E402 (they need what the private environment has)
 import chart  # noqa: E402
 import comparison_text  # noqa: E402
+import cuda_memory  # noqa: E402
 import engines  # noqa: E402
 import measurements  # noqa: E402
 import model_set  # noqa: E402
 import ncnn_models  # noqa: E402
 import population  # noqa: E402
 import reference_share  # noqa: E402
+import torch_models  # noqa: E402
 
 
 def say(text):
@@ -123,8 +143,11 @@ def choose_engines(device, against_library=None):
     """The engines for a device, where none are asked for."""
     if against_library:
         return [measurements.OURS, _BEFORE]
+    if cuda_memory.is_on_device(device):
+        return [measurements.OURS, *_CUDA_PEERS]
     is_vulkan = device.partition(":")[0] == "vulkan"
-    return [measurements.OURS, *(name for name in _PEERS if (name == _NCNN) == is_vulkan)]
+    of_device = (_NCNN,) if is_vulkan else ("onnxruntime", "openvino")
+    return [measurements.OURS, *of_device]
 
 
 def parse_shard(parser, text):
@@ -147,14 +170,15 @@ def parse_arguments():
     add("--library", type=pathlib.Path, default=default, help=f"ours (default: {shown})")
     add("--against-library", type=pathlib.Path, metavar="LIBRARY", help="the peer: another build of ours")
     add("--device", default="cpu", help="its device (default: cpu)")
+    add("--library-path", metavar="FOLDERS", help="LD_LIBRARY_PATH of our processes alone")
     add("--models", metavar="NAME,...", help="only these (default: all)")
     add("--list", action="store_true", help="print the names of the models and end")
-    peers = "onnxruntime,openvino (with --device vulkan: ncnn), or two builds of ours"
+    peers = "onnxruntime,openvino, those of the device, or two builds of ours"
     add("--engines", metavar="NAME,...", help=f"only these (default: {measurements.OURS},{peers})")
     add("--population", action="store_true", help="the networks of population.py")
     add("--held-out", action="store_true", help="with --population: the third that is held out")
     add("--shard", metavar="I/N", help="of the models every N-th, from the I-th on")
-    add("--threads", metavar="N,...", help="default: 1,2; with --population 2")
+    add("--threads", metavar="N,...", help="default: 1,2; with --population 2, on CUDA devices 1")
     add("--batch", type=int, default=1, help="images or sequences (default: 1)")
     add("--rounds", type=int, help="turns of each engine (default: 7; with --population 5)")
     add("--turn-ms", type=float, default=150, help="length of a turn (default: 150)")
@@ -174,6 +198,8 @@ def parse_arguments():
     if arguments.held_out and not arguments.population:
         parser.error("--held-out is for --population.")
     for name, table, of_population in (("threads", "1,2", "2"), ("rounds", 7, 5), ("loads", 7, 1)):
+        if name == "threads" and cuda_memory.is_on_device(arguments.device):
+            of_population = table = "1"
         if getattr(arguments, name) is None:
             setattr(arguments, name, of_population if arguments.population else table)
     arguments.shard = parse_shard(parser, arguments.shard)
@@ -222,8 +248,8 @@ def read_machine():
 def load_all(names, threads, options, model, loads, place):
     """Loads a model `loads` times in each engine, in turns, each time in a fresh process.
 
-    What has to be written goes to the folder `place`. Returns the engines of the last time, ready to run, and what the loads took: per engine a list
-    of engines.Engine.load's results, or the sentence of its failure.
+    What has to be written goes to the folder `place`. Returns the engines of the last time, ready to
+    run, and what the loads took: per engine a list of engines.Engine.load's results, or the sentence of its failure.
     """
     results = {name: [] for name in names}
     paths = dict.fromkeys(names, model.path)
@@ -232,6 +258,12 @@ def load_all(names, threads, options, model, loads, place):
             paths[_NCNN] = ncnn_models.convert(model.path, model.inputs, place)
         except ncnn_models.ConversionError as fault:
             results[_NCNN] = f"not compared: {fault}."
+    translated = [name for name in names if name in _TORCH]
+    if translated:
+        try:
+            paths.update(dict.fromkeys(translated, torch_models.convert(model.path, model.inputs, place)))
+        except torch_models.TranslationError as fault:
+            results.update(dict.fromkeys(translated, f"not compared: {fault}."))
     running = {}
     for number in range(loads):
         for name in names:
@@ -251,14 +283,15 @@ def load_all(names, threads, options, model, loads, place):
     return running, results
 
 
-def take_turns(running, rounds, turn_ms):
-    """Times the engines in turns; returns {name: milliseconds of every run}."""
+def take_turns(running, rounds, turn_ms, warm_up=1, least_runs=1):
+    """Times the engines in turns; returns {name: milliseconds of every run}, at least `least_runs`."""
     times = {name: [] for name in running}
     counts = {}
+    least = -(-least_runs // rounds)
     for name, engine in running.items():
-        engine.time(0, 1)  # The first runs after loading are not like the others.
+        engine.time(0, warm_up)  # The first runs after loading are not like the others.
         once = statistics.median(engine.time(1, 2))
-        counts[name] = min(_MOST_RUNS_PER_TURN, max(1, round(turn_ms / once)))
+        counts[name] = max(least, min(_MOST_RUNS_PER_TURN, max(1, round(turn_ms / once))))
     for number in range(rounds):
         # Of two engines each comes first in every other round.
         for name, engine in list(running.items())[:: 1 if number % 2 == 0 else -1]:
@@ -288,7 +321,7 @@ def find_other_devices(loaded, name):
     """The sentence for an engine that ran on a device of another name than ours, or None."""
     devices = {engine: results[-1]["facts"].get("device") for engine, results in loaded.items()}
     ours, its = devices.get(measurements.OURS), devices.get(name)
-    if name != _NCNN or ours is None or its == ours:
+    if name == _BEFORE or its is None or ours is None or its == ours:
         return None
     return f"not compared: it runs on '{its}', not on '{ours}'."
 
@@ -300,6 +333,7 @@ def run_model(model, threads, arguments, loads, place):
         "against_library": str(arguments.against_library),
         "device": arguments.device,
         "has_empty_caches": arguments.empty_caches,
+        "library_path": arguments.library_path,
     }
     running, loaded = load_all(arguments.engines, threads, options, model, loads, place)
     entry = {"model": model.name, "kind": model.kind, "threads": threads, "engines": {}}
@@ -312,7 +346,9 @@ def run_model(model, threads, arguments, loads, place):
             running.pop(name).close()
     steps = None
     try:
-        times = take_turns(running, arguments.rounds, arguments.turn_ms)
+        is_cuda = cuda_memory.is_on_device(arguments.device)
+        least = (_CUDA_WARM_UP, _CUDA_RUNS) if is_cuda else (1, 1)
+        times = take_turns(running, arguments.rounds, arguments.turn_ms, *least)
         if arguments.population and measurements.OURS in running:
             steps = running[measurements.OURS].profile(model.path, model.inputs)
     finally:
@@ -424,9 +460,19 @@ def find_exit_status(report, require_ratio=None, require_mean=None):
     return 0
 
 
+def read_version(name):
+    """That of the package that is there; empty where none is."""
+    for package in _PACKAGES.get(name, (name,)):
+        try:
+            return importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ""
+
+
 def read_versions(names):
     """What each engine calls its version; of ours, the commit of this tree."""
-    versions = {name: importlib.metadata.version(name) for name in names if name in _PEERS}
+    versions = {name: read_version(name) for name in names if name in _PEERS}
     described = subprocess.run(
         ["git", "-C", str(_TREE), "describe", "--always", "--dirty", "--abbrev=12"],
         capture_output=True,
@@ -434,6 +480,17 @@ def read_versions(names):
     )
     versions[measurements.OURS] = described.stdout.strip() if described.returncode == 0 else ""
     return versions
+
+
+def find_absent(names, options):
+    """Which engines cannot be opened on the device at all: {name: sentence}."""
+    absent = {}
+    for name in names:
+        try:
+            engines.Engine(name, 1, options).close()
+        except engines.EngineError as fault:
+            absent[name] = str(fault).removeprefix(f"{name}: ")
+    return absent
 
 
 def read_earlier(path, settings):
@@ -471,6 +528,14 @@ def main():
         refuse(f"{arguments.library} does not exist; build the release preset or give --library.")
     if arguments.against_library and not arguments.against_library.exists():
         refuse(f"{arguments.against_library} of --against-library does not exist.")
+    absent = {}
+    if cuda_memory.is_on_device(arguments.device):
+        options = {"library": str(arguments.library), "device": arguments.device}
+        options["library_path"] = arguments.library_path
+        absent = find_absent(arguments.engines, options)
+        if measurements.OURS in absent:
+            refuse(f"Nothing is compared: {absent[measurements.OURS]}")
+        arguments.engines = [name for name in arguments.engines if name not in absent]
     if os.getloadavg()[0] > 0.7:
         say(f"The machine is busy (load {os.getloadavg()[0]:.1f}): times will be too long.")
 
@@ -478,6 +543,7 @@ def main():
         "machine": read_machine(),
         "versions": read_versions(arguments.engines),
         "engines": arguments.engines,
+        "has_device_memory": cuda_memory.is_on_device(arguments.device),
         "settings": {
             "device": arguments.device,
             "batch": arguments.batch,
@@ -487,7 +553,7 @@ def main():
             "has_empty_caches": arguments.empty_caches,
         },
         "results": [],
-        "left_out": [],
+        "left_out": [f"{name} is not compared: {sentence}" for name, sentence in absent.items()],
     }
     if arguments.population:
         report["settings"]["is_held_out"] = arguments.held_out
@@ -515,13 +581,16 @@ def main():
                 finally:
                     shutil.rmtree(files, ignore_errors=True)
                 report["results"].append(entry)
-                if arguments.population:
-                    write_report(arguments.json, report)
+                write_report(arguments.json, report)
                 say(
                     f"compare: {number}/{len(wanted)} ({time.monotonic() - start:.0f} s) {name}, "
                     f"{threads} threads, ratio {comparison_text.format_ratio(entry['ratio'])}"
                 )
     report["summaries"] = summarise(report["results"])
+    for result in report["results"]:
+        device = result["engines"].get(measurements.OURS, {}).get("facts", {}).get("device")
+        if report["has_device_memory"] and device:
+            report["machine"]["processor"] = device
     print(comparison_text.make_tables(report))
     write_report(arguments.json, report)
     date = datetime.date.today().isoformat()

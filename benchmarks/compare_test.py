@@ -4,6 +4,10 @@
 import contextlib
 import io
 import math
+import os
+import pathlib
+import subprocess
+import sys
 import unittest
 
 import numpy
@@ -15,11 +19,15 @@ from onnx.reference import ReferenceEvaluator
 import agreement
 import compare
 import comparison_text
+import cuda_memory
+import engines
 import model_set
 import ncnn_models
 import population
 import reference_share
 from networks import drawing, float64, image, narrow
+
+_TREE = pathlib.Path(__file__).resolve().parent.parent
 
 
 class MeasureDifference(unittest.TestCase):
@@ -321,6 +329,92 @@ class TakeTurns(unittest.TestCase):
         ours, other = "onnxifi", "before"
         self.assertEqual(order[-8:], [ours, other, other, ours] * 2)
         self.assertEqual({name: len(runs) for name, runs in times.items()}, {ours: 4, other: 4})
+
+
+    def test_each_engine_has_as_many_runs_as_are_wanted(self):
+        for rounds, runs in ((4, 200), (7, 203)):
+            order = []
+            times = compare.take_turns({"onnxifi": _Timed("onnxifi", order)}, rounds, 1, 50, 200)
+            self.assertEqual(len(times["onnxifi"]), runs)
+
+
+class Cuda(unittest.TestCase):
+    def test_has_peers_of_its_own(self):
+        peers = ["onnxruntime", "torch", "torch-compile"]
+        self.assertEqual(compare.choose_engines("cuda:1"), ["onnxifi", *peers])
+        self.assertEqual(cuda_memory.index_of("cuda:1"), 1)
+        self.assertFalse(cuda_memory.is_on_device("cpu"))
+
+    def test_peers_that_cannot_be_opened_have_a_reason(self):
+        options = {"device": "cpu", "library": "/nowhere/libonnxifi.so"}
+        absent = compare.find_absent(["torch", "onnxifi"], options)
+        self.assertEqual(absent["torch"], "it is compared on CUDA devices only, not on 'cpu'.")
+        self.assertIn("/nowhere/libonnxifi.so", absent["onnxifi"])
+
+    def test_nodes_of_another_provider_are_found(self):
+        def event(name, provider, kind="Conv", cat="Node"):
+            return {"cat": cat, "name": name, "args": {"provider": provider, "op_name": kind}}
+
+        events = [
+            event("a_kernel_time", "CUDAExecutionProvider"),
+            event("s_kernel_time", "CPUExecutionProvider", "Shape"),
+            event("s_kernel_time", "CPUExecutionProvider", "Shape"),
+            event("model_run", "", cat="Session"),
+            {"cat": "Node", "name": "a_fence_before", "args": {"op_name": "Conv"}},
+        ]
+        self.assertEqual(
+            engines.find_nodes_elsewhere(events, "CUDAExecutionProvider"),
+            {"layers": 2, "layers_elsewhere": ["Shape 's'"]},
+        )
+
+    def test_what_a_peer_does_otherwise_is_named(self):
+        good = {
+            "median_ms": 1.0, "best_ms": 1.0, "first_result_ms": 1.0, "peak_mib": 1.0, "difference": 0,
+        }
+        facts = {"without_graph": "its shape is dynamic", "layers": 3, "layers_elsewhere": ["Shape 's'"]}
+        entry = {
+            **_result(1.0, threads=1), "model": "m", "compared_with": "float64",
+            "engines": {
+                "onnxifi": {**good, "facts": {"device": "A"}}, "onnxruntime": {**good, "facts": facts},
+            },
+        }
+        text = comparison_text.make_tables(
+            {
+                "engines": ["onnxifi", "onnxruntime"], "results": [entry], "has_device_memory": True,
+                "left_out": ["torch is not compared: there is none."], "summaries": [],
+            }
+        )
+        self.assertIn("growth of the device's memory until then", text)
+        self.assertIn("m, onnxruntime: without a CUDA graph: its shape is dynamic", text)
+        self.assertIn("m, onnxruntime: of 3 layers the processor runs Shape 's'", text)
+        self.assertIn("torch is not compared: there is none.", text)
+
+    def _compare(self, **environment):
+        library = _TREE / "build" / "release" / "lib" / "libonnxifi.so"
+        if not library.exists() or not (library.parent / "libonnxifi-cuda.so").exists():
+            self.skipTest("There is no release build with the CUDA plugin.")
+        command = [sys.executable, str(_TREE / "benchmarks" / "compare.py"), "--device", "cuda"]
+        command += ["--models", "identity", "--rounds", "2", "--turn-ms", "1", "--loads", "1"]
+        return subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, **environment}
+        )
+
+    def test_without_a_device_it_ends_with_a_sentence(self):
+        done = self._compare(CUDA_VISIBLE_DEVICES="")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        (line,) = done.stderr.splitlines()
+        self.assertRegex(line, r"^compare\.py: Nothing is compared: There is no .*CUDA.*\.$")
+
+    def test_runs_on_the_emulated_device(self):
+        folder = _TREE / "build" / "release" / "lib" / "emulated"
+        if not folder.exists():
+            self.skipTest("There is no emulated device.")
+        done = self._compare(LD_LIBRARY_PATH=str(folder), ONNXIFI_EMULATED_TWICE="0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"\nidentity +1 +[0-9.]+ / [0-9.]+ .* same.* \(from float64\)")
+        self.assertIn("onnxifi runs on Emulated GPU", done.stdout)
+        for peer in ("onnxruntime", "torch", "torch-compile"):
+            self.assertRegex(done.stdout, rf"\n{peer} is not compared: .+")
 
 
 class Ncnn(unittest.TestCase):

@@ -36,7 +36,8 @@ def make_tables(report):
             f"{format_ratio(result['ratio']):>6}  {differences} (from {result['compared_with']}"
             f"{')' if result['is_checked'] else ', not checked)'}"
         )
-    lines += ["", "Load to first result in ms / growth of the process until then in MiB"]
+    whose = "the device's memory" if report.get("has_device_memory") else "the process"
+    lines += ["", f"Load to first result in ms / growth of {whose} until then in MiB"]
     lines.append(header + "   LOAD MEMORY")
     for result in results:
         figures = " ".join(f"{cell:>19}" for cell in cells(result, "first_result_ms", "peak_mib"))
@@ -76,6 +77,10 @@ def make_tables(report):
                 lines.append(
                     f"{result['model']}, {name}: of {facts['layers']} layers the processor runs "
                     + ", ".join(facts["layers_elsewhere"])
+                )
+            if facts.get("without_graph"):
+                lines.append(
+                    f"{result['model']}, {name}: without a CUDA graph: {facts['without_graph']}"
                 )
     for name in names:
         devices = {

@@ -6,18 +6,25 @@ It obeys commands over a pipe: compare.py says when to run, so that engines take
 """
 
 import contextlib
+import json
 import multiprocessing
 import os
 import pathlib
 import sys
+import tempfile
 import time
 
+import numpy
+
+import cuda_memory
 import ncnn_models
 
 # What a process is asked for; longer means that it hangs.
 _TIMEOUT_S = 600
 # Threads of Mesa's lavapipe, a Vulkan device that is a processor. GPUs do not look at it.
 _LAVAPIPE_THREADS = "LP_NUM_THREADS"
+# Where the system looks for libraries.
+_LIBRARY_PATH = "LD_LIBRARY_PATH"
 
 
 class EngineError(Exception):
@@ -43,7 +50,11 @@ class _Onnxifi:
         path = pathlib.Path(self._find_library(options)).parent / f"libonnxifi-{plugin}.so"
         if path.exists():
             os.environ["ONNXIFI_BACKENDS"] = str(path)
-        self._library = onnxifi_library.Library(self._find_library(options), options["device"])
+        device = options["device"]
+        self._library = onnxifi_library.Library(self._find_library(options), device)
+        self._place = None
+        if cuda_memory.is_on_device(device):
+            self._place = cuda_memory.Device(cuda_memory.index_of(device))
 
     @staticmethod
     def _find_library(options):
@@ -53,10 +64,11 @@ class _Onnxifi:
         self._graph = self._library.open_graph(path)
 
     def bind(self, inputs):
-        self._outputs = self._graph.bind(inputs)
+        self._outputs = self._graph.bind(inputs, self._place)
         return self._graph.run
 
     def read_outputs(self):
+        self._graph.take()
         return self._outputs
 
     def describe(self):
@@ -80,43 +92,230 @@ class _Before(_Onnxifi):
 
 
 class _OnnxRuntime:
+    """On the processor, or with the CUDA provider, in float32 without TF32."""
+
     def __init__(self, threads, options):
         import onnxruntime
 
         self._onnxruntime = onnxruntime
         onnxruntime.set_default_logger_severity(3)
-        onnxruntime.get_available_providers()
-        self._settings = onnxruntime.SessionOptions()
-        self._settings.intra_op_num_threads = threads
-        self._settings.inter_op_num_threads = 1
-        self._settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+        available = onnxruntime.get_available_providers()
+        self._index = None
+        self._provider = "CPUExecutionProvider"
+        if cuda_memory.is_on_device(options["device"]):
+            self._index = cuda_memory.index_of(options["device"])
+            self._provider = "CUDAExecutionProvider"
+        if self._provider not in available:
+            raise EngineError(f"it has no {self._provider}, but {', '.join(available)}.")
+        self._settings = self._make_settings(threads)
+        self._threads = threads
+
+    def _make_settings(self, threads):
+        settings = self._onnxruntime.SessionOptions()
+        settings.intra_op_num_threads = threads
+        settings.inter_op_num_threads = 1
+        settings.execution_mode = self._onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+        return settings
+
+    def _open(self, settings, has_graph):
+        provider = self._provider
+        if self._index is not None:
+            options = {
+                "device_id": self._index,
+                "use_tf32": 0,
+                "cudnn_conv_algo_search": "EXHAUSTIVE",
+                "prefer_nhwc": 1,
+                "enable_cuda_graph": int(has_graph),
+            }
+            provider = (provider, options)
+        session = self._onnxruntime.InferenceSession(self._path, settings, providers=[provider])
+        # Where a provider does not load, the session has another and says nothing.
+        if session.get_providers()[0] != self._provider:
+            raise EngineError(f"it computes with {', '.join(session.get_providers())} alone.")
+        return session
 
     def load(self, path):
-        self._session = self._onnxruntime.InferenceSession(
-            str(path), self._settings, providers=["CPUExecutionProvider"]
-        )
+        self._path = str(path)
+        self._without_graph = None
+        if self._index is None:
+            self._session = self._open(self._settings, has_graph=False)
+            return
+        try:
+            self._session = self._open(self._settings, has_graph=True)
+            self._find_extents()
+        except EngineError:
+            raise
+        except Exception as fault:  # Its own refusals have no type of their own.
+            self._leave_graph(fault)
+
+    def _find_extents(self):
+        """A CUDA graph writes to the same memory in every run, which is there before the first."""
+        for output in self._session.get_outputs():
+            if not all(isinstance(extent, int) for extent in output.shape):
+                raise ValueError(f"the shape of output '{output.name}' is {output.shape}")
 
     def bind(self, inputs):
         self._inputs = inputs
+        if self._index is not None and self._without_graph is None:
+            try:
+                run = self._bind()
+                run()  # Records the graph.
+                return run
+            except Exception as fault:  # As in load.
+                self._leave_graph(fault)
+        return self._bind()
+
+    def _leave_graph(self, fault):
+        self._without_graph = str(fault).strip().splitlines()[0]
+        self._session = self._open(self._settings, has_graph=False)
+
+    def _bind(self):
         self._names = [output.name for output in self._session.get_outputs()]
         binding = self._session.io_binding()
-        for name, array in inputs.items():
-            binding.bind_cpu_input(name, array)
-        for name in self._names:
-            binding.bind_output(name, "cpu")
         self._binding = binding
-        self._session.run_with_iobinding(binding)
-        # Memory of our own for the outputs, as the other engines have it.
-        values = binding.get_outputs()
-        binding.clear_binding_outputs()
-        self._values = values
-        for name, value in zip(self._names, values):
+        device = "cpu" if self._index is None else "cuda"
+        make_value = self._onnxruntime.OrtValue.ortvalue_from_numpy
+        for name, array in self._inputs.items():
+            if self._index is None:
+                binding.bind_cpu_input(name, array)
+            else:
+                binding.bind_ortvalue_input(name, make_value(array, device, self._index))
+        if self._index is not None and self._without_graph is None:
+            self._values = self._make_outputs(device)
+        else:
+            for name in self._names:
+                binding.bind_output(name, device, self._index or 0)
+            self._session.run_with_iobinding(binding)
+            # Memory of our own for the outputs, as the other engines have it.
+            self._values = binding.get_outputs()
+            binding.clear_binding_outputs()
+        for name, value in zip(self._names, self._values):
             binding.bind_ortvalue_output(name, value)
         session = self._session
         return lambda: session.run_with_iobinding(binding)
 
+    def _make_outputs(self, device):
+        types = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(int64)": "int64"}
+        make = self._onnxruntime.OrtValue.ortvalue_from_shape_and_type
+        return [
+            make(output.shape, numpy.dtype(types[output.type]).type, device, self._index)
+            for output in self._session.get_outputs()
+        ]
+
     def read_outputs(self):
         return {name: value.numpy() for name, value in zip(self._names, self._values)}
+
+    def describe(self):
+        """Of the CUDA provider, the nodes that run elsewhere, as a profiled run tells."""
+        if self._index is None:
+            return {}
+        settings = self._make_settings(self._threads)
+        settings.enable_profiling = True
+        with tempfile.TemporaryDirectory() as folder:
+            settings.profile_file_prefix = str(pathlib.Path(folder, "run"))
+            session = self._open(settings, has_graph=False)
+            session.run(None, self._inputs)
+            events = json.loads(pathlib.Path(session.end_profiling()).read_text())
+        return {"without_graph": self._without_graph, **find_nodes_elsewhere(events, self._provider)}
+
+
+def find_nodes_elsewhere(events, provider):
+    """Of a profile of ONNX Runtime's, how many nodes ran, and those of another provider."""
+    nodes = {}
+    for event in events:
+        by = event.get("args", {}).get("provider")
+        if event.get("cat") == "Node" and by:
+            name = event["name"].removesuffix("_kernel_time")
+            nodes[name] = (by, event["args"].get("op_name", ""))
+    elsewhere = [f"{kind} '{name}'" for name, (by, kind) in nodes.items() if by != provider]
+    return {"layers": len(nodes), "layers_elsewhere": elsewhere}
+
+
+class _Torch:
+    """PyTorch on a CUDA device in float32 without TF32: eagerly, recorded once as a CUDA graph."""
+
+    def __init__(self, threads, options):
+        device = options["device"]
+        if not cuda_memory.is_on_device(device):
+            raise EngineError(f"it is compared on CUDA devices only, not on '{device}'.")
+        import torch
+
+        self._torch = torch
+        if not torch.cuda.is_available():
+            raise EngineError("it finds no CUDA device.")
+        self._device = torch.device("cuda", cuda_memory.index_of(device))
+        torch.cuda.set_device(self._device)
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark = True
+        torch.set_float32_matmul_precision("highest")
+
+    def load(self, path):
+        torch = self._torch
+        # Of torch_translation.py, from this machine.
+        self._model = torch.load(path, weights_only=False, map_location=self._device)
+        self._module = self._model["module"].eval()
+        # Keys and values of attention have four axes, too.
+        functions = {getattr(node.target, "__name__", "") for node in self._module.graph.nodes}
+        self._has_images = "conv2d" in functions
+        if self._has_images:
+            self._module = self._module.to(memory_format=torch.channels_last)
+
+    def _place(self, array):
+        tensor = self._torch.from_numpy(array.copy()).to(self._device)
+        if tensor.dim() != 4 or not self._has_images:
+            return tensor
+        return tensor.to(memory_format=self._torch.channels_last)
+
+    def bind(self, inputs):
+        self._arguments = [self._place(inputs[name]) for name in self._model["inputs"]]
+        with self._torch.inference_mode():
+            return self._prepare()
+
+    def _prepare(self):
+        torch = self._torch
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):  # It searches for algorithms first.
+                self._module(*self._arguments)
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._outputs = self._module(*self._arguments)
+
+        def run():
+            graph.replay()
+            torch.cuda.synchronize()
+
+        return run
+
+    def read_outputs(self):
+        return {name: value.cpu().numpy() for name, value in zip(self._model["outputs"], self._outputs)}
+
+    def describe(self):
+        return {"device": self._torch.cuda.get_device_name(self._device)}
+
+
+class _CompiledTorch(_Torch):
+    """The same module, compiled by torch.compile, which makes CUDA graphs too."""
+
+    def _prepare(self):
+        torch = self._torch
+        # Constants are the module's for good, so that normalisations go into convolutions.
+        import torch._inductor.config
+
+        torch._inductor.config.freezing = True
+        compiled = torch.compile(self._module, mode="max-autotune")
+
+        def run():
+            with torch.inference_mode():
+                self._outputs = compiled(*self._arguments)
+            torch.cuda.synchronize()
+
+        for _ in range(3):  # It records a graph in the second.
+            run()
+        return run
 
 
 class _OpenVino:
@@ -250,6 +449,8 @@ _ENGINES = {
     "onnxruntime": _OnnxRuntime,
     "openvino": _OpenVino,
     "ncnn": _Ncnn,
+    "torch": _Torch,
+    "torch-compile": _CompiledTorch,
     "before": _Before,
 }
 
@@ -263,9 +464,27 @@ def _read_memory_kib(field):
     raise EngineError(f"The system does not tell {field} of a process.")
 
 
-def _forget_peak():
-    # Sets VmHWM back to what is resident now.
-    pathlib.Path("/proc/self/clear_refs").write_text("5")
+class _ProcessMemory:
+    """By how much the process has grown at its peak, from now on."""
+
+    def __init__(self):
+        # Sets VmHWM back to what is resident now.
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+        self._before = _read_memory_kib("VmRSS")
+
+    def peak_mib(self):
+        return (_read_memory_kib("VmHWM") - self._before) / 1024
+
+
+class _DeviceMemory:
+    """By how much memory in use on a CUDA device has grown: what an engine took, it keeps."""
+
+    def __init__(self, device):
+        self._device = cuda_memory.Device(cuda_memory.index_of(device))
+        self._before = self._device.used_bytes()
+
+    def peak_mib(self):
+        return (self._device.used_bytes() - self._before) / 2**20
 
 
 def _time_runs(run, count):
@@ -285,12 +504,13 @@ def _serve(pipe, name, threads, options):
         os.environ["MESA_SHADER_CACHE_DIR"] = options["cache_folder"]
     if hasattr(_ENGINES[name], "prepare"):
         _ENGINES[name].prepare()
-    _forget_peak()
-    before = _read_memory_kib("VmRSS")
+    memory = _ProcessMemory()
     while True:
         command, *arguments = pipe.recv()
         try:
             if command == "open":
+                if cuda_memory.is_on_device(options["device"]):
+                    memory = _DeviceMemory(options["device"])
                 engine = _ENGINES[name](threads, options)
                 result = None
             elif command == "load":
@@ -301,12 +521,12 @@ def _serve(pipe, name, threads, options):
                 run = engine.bind(inputs)
                 run()
                 first = time.perf_counter_ns()
-                peak = _read_memory_kib("VmHWM")
+                peak_mib = memory.peak_mib()
                 result = {
                     "load_ms": (loaded - start) / 1e6,
                     "first_result_ms": (first - start) / 1e6,
-                    "peak_mib": (peak - before) / 1024,
-                    "process_peak_mib": peak / 1024,
+                    "peak_mib": peak_mib,
+                    "process_peak_mib": _read_memory_kib("VmHWM") / 1024,
                     "outputs": engine.read_outputs(),
                     "facts": engine.describe() if hasattr(engine, "describe") else {},
                 }
@@ -325,6 +545,19 @@ def _serve(pipe, name, threads, options):
             pipe.send(("fault", sentence[0]))
 
 
+@contextlib.contextmanager
+def _library_path(folders):
+    """Processes that are started meanwhile look for libraries in these folders, if there are any."""
+    before = dict(os.environ)
+    if folders:
+        os.environ[_LIBRARY_PATH] = folders
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 class Engine:
     """A process with one engine. Every function raises EngineError when it fails or dies."""
 
@@ -335,7 +568,9 @@ class Engine:
         self._process = context.Process(
             target=_serve, args=(other, name, threads, options), daemon=True
         )
-        self._process.start()
+        folders = options.get("library_path") if issubclass(_ENGINES[name], _Onnxifi) else None
+        with _library_path(folders):
+            self._process.start()
         other.close()
         try:
             self._ask("open")

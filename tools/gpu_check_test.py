@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 _TOOL = pathlib.Path(__file__).resolve().parent / "gpu_check"
 
@@ -112,6 +113,17 @@ class SliceTest(unittest.TestCase):
         self.assertLess(folders.index(str(self._pack / "lib/nvrtc")), folders.index("/somewhere"))
         self.call("--again", "--own-nvrtc")
         self.assertNotIn("lib/nvrtc", paths.read_text())
+
+    def test_programs_of_python_are_told_the_packs_libraries_and_do_not_meet_them(self):
+        told = self._pack / "told"
+        command = ["sh", "-c", f'echo "$LD_LIBRARY_PATH" "$@" > {told}', "sh"]
+        environment = {**os.environ, "LD_LIBRARY_PATH": "/of/the/pack"}
+        self._results.mkdir()
+        slice_ = self._tool.Slice(self._results, environment, self._tool.time.monotonic() + 60)
+        check = self._tool.Check("a check", command, 5, is_python=True)
+        with unittest.mock.patch.dict(os.environ, {"LD_LIBRARY_PATH": "/of/the/machine"}):
+            self.assertEqual(slice_.run(check)[0], "passed")
+        self.assertEqual(told.read_text(), "/of/the/machine --library-path /of/the/pack\n")
 
     def test_what_is_missing_is_told(self):
         check = self._tool.Check("a check", ["true"], 5, "no-such-program")

@@ -303,8 +303,12 @@ class Graph:
         self._release(event)
         return result.value
 
-    def bind(self, inputs):
-        """Prepares runs on {name: array} and returns {name: array} that the runs will fill."""
+    def bind(self, inputs, place=None):
+        """Prepares runs on {name: array} and returns {name: array} that the runs will fill.
+
+        With a `place` tensors are in memory of its `memory_type`, where `put` gives the address of
+        a copy of an array: then it is Graph.take that fills the arrays.
+        """
         self._inputs = inputs
         self._input_descriptors = _describe_arrays(inputs)
         status, shapes = self.infer_output_shapes(self._input_descriptors)
@@ -316,7 +320,22 @@ class Graph:
             dtype = onnx.helper.tensor_dtype_to_np_dtype(data_type)
             self._outputs[name] = numpy.zeros(extents, dtype)
         self._output_descriptors = _describe_arrays(self._outputs)
+        self._place = place
+        if place is not None:
+            for arrays, descriptors in (
+                (self._inputs, self._input_descriptors),
+                (self._outputs, self._output_descriptors),
+            ):
+                for array, descriptor in zip(arrays.values(), descriptors):
+                    descriptor.memory_type = place.memory_type
+                    descriptor.buffer = place.put(array)
         return self._outputs
+
+    def take(self):
+        """Fills what bind returned from the place that it was given."""
+        if self._place is not None:
+            for array, descriptor in zip(self._outputs.values(), self._output_descriptors):
+                self._place.take(descriptor.buffer, array)
 
     def run(self):
         """One run with what bind prepared, complete when it returns; little but the calls of the
