@@ -84,7 +84,7 @@ std::optional<Dequantization> FindDequantization(const Program& program, const B
   const ExprPool& pool = program.exprs;
   const ExprNode& product = pool[map->roots[0]];
   if (product.op != ExprOp::kMul || product.type != kReal) return std::nullopt;
-  // Under casts and the subtraction of a zero point.
+  // Under casts and the subtraction of a zero point; which ones is the device's to see.
   ExprId id = product.operands[0];
   while (pool[id].op == ExprOp::kCast || pool[id].op == ExprOp::kSub) id = pool[id].operands[0];
   const ExprNode& load = pool[id];

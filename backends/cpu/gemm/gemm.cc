@@ -11,9 +11,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "backends/cpu/processor/processor.h"
 #include "backends/cpu/transpose/transpose.h"
@@ -301,16 +302,24 @@ constexpr int64_t kLineFloats = 16;
 constexpr int64_t kSetFloats = 4096 / sizeof(float);
 constexpr int64_t kMinColumnsToCopy = 64;
 
-// `rows` rows of A side by side, `stride` floats from each other; the thread's until its next copy.
-const float* CopyRows(const Product& product, int64_t piece, int64_t rows, int64_t stride) {
-  thread_local std::vector<float> copy;
-  const auto floats = static_cast<size_t>(rows * stride);
-  if (copy.size() < floats) copy.resize(floats);
+// Memory of the thread for `floats` floats, until its next call; null where there is none.
+float* CopyMemory(int64_t floats) {
+  thread_local std::unique_ptr<float[]> memory;
+  thread_local int64_t size = 0;
+  if (size < floats) {
+    size = 0;
+    memory.reset(new (std::nothrow) float[static_cast<size_t>(floats)]);
+    if (memory != nullptr) size = floats;
+  }
+  return memory.get();
+}
+
+// `rows` rows of A side by side, `stride` floats from each other.
+void CopyRows(const Product& product, int64_t piece, int64_t rows, int64_t stride, float* copy) {
   for (int64_t row = 0; row < rows; ++row) {
-    std::memcpy(copy.data() + row * stride, product.a + row * product.a_stride + piece,
+    std::memcpy(copy + row * stride, product.a + row * product.a_stride + piece,
                 static_cast<size_t>(product.depth) * sizeof(float));
   }
-  return copy.data();
 }
 
 void MultiplyPanels(const Product& product, const Epilogue& epilogue, int64_t first_panel,
@@ -332,21 +341,24 @@ void MultiplyPanels(const Product& product, const Epilogue& epilogue, int64_t fi
   int64_t chunk = std::max<int64_t>(2, chunk_floats / floats_per_row / kRows) * kRows;
   const int64_t copied_stride = product.depth + kLineFloats;
   const int64_t most_copied = l2 / 2 / copied_stride / kRows * kRows;
-  const bool copies = pieces.size() == 1 && product.rows > kWays && most_copied > 0 &&
-                      product.a_stride % kSetFloats == 0 && columns >= kMinColumnsToCopy;
-  if (copies) chunk = std::min(chunk, most_copied);
+  const bool collides = pieces.size() == 1 && product.rows > kWays && most_copied > 0 &&
+                        product.a_stride != 0 && product.a_stride % kSetFloats == 0 &&
+                        columns >= kMinColumnsToCopy;
+  float* const copy = collides ? CopyMemory(most_copied * copied_stride) : nullptr;
+  if (copy != nullptr) chunk = std::min(chunk, most_copied);
   for (int64_t row = 0; row < product.rows; row += chunk) {
     Product part = product;
     part.a += row * product.a_stride;
-    if (copies) {
-      part.a = CopyRows(part, pieces[0], std::min(chunk, product.rows - row), copied_stride);
+    if (copy != nullptr) {
+      CopyRows(part, pieces[0], std::min(chunk, product.rows - row), copied_stride, copy);
+      part.a = copy;
       part.a_stride = copied_stride;
     }
     part.c += row * product.c_stride;
     part.rows = std::min(chunk, product.rows - row);
     Epilogue part_epilogue = epilogue;
     if (epilogue.addend != nullptr) part_epilogue.addend += row * epilogue.addend_stride;
-    MultiplyRows(part, copies ? std::span(kOnePiece) : pieces, part_epilogue, first_panel,
+    MultiplyRows(part, copy != nullptr ? std::span(kOnePiece) : pieces, part_epilogue, first_panel,
                  end_panel);
   }
 }

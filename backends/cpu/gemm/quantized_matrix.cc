@@ -57,19 +57,20 @@ HWY_INLINE Vec NumbersAt(Ints lanes) {
   return LowestOf(hn::ShiftRight<4 * place>(lanes));
 }
 
-// The scales of the lanes of a vector of numbers of 4 bits, whose first is number `k` of a column.
-class LaneScales {
+// What blocks have for the lanes of a vector of numbers of 4 bits, whose first is number `k` of a
+// column.
+class LaneNumbers {
  public:
-  explicit LaneScales(int64_t block) : block_(block), is_one_(block >= kInLane * Lanes()) {
+  explicit LaneNumbers(int64_t block) : block_(block), is_one_(block >= kInLane * Lanes()) {
     HWY_ALIGN int32_t places[HWY_MAX_BYTES / sizeof(int32_t)];
     for (int64_t lane = 0; lane < Lanes(); ++lane) {
       places[lane] = is_one_ ? 0 : static_cast<int32_t>(kInLane * lane / block);
     }
     places_ = hn::Load(IntTag(), places);
   }
-  HWY_INLINE Vec At(const float* scales, int64_t k) const {
+  HWY_INLINE Vec At(const float* numbers, int64_t k) const {
     const Tag d;
-    const float* first = scales + k / block_;
+    const float* first = numbers + k / block_;
     if (is_one_) return hn::Set(d, *first);
     return hn::TableLookupLanes(hn::LoadU(d, first), hn::IndicesFromVec(d, places_));
   }
@@ -80,37 +81,44 @@ class LaneScales {
   Ints places_;
 };
 
-// The sum of eight vectors of numbers with those of each of `rows` rows at `x`.
-template <int rows, int place = 0>
-HWY_INLINE void AddPlaces(Ints lanes, const float* x, int64_t x_stride, Vec* even, Vec* odd) {
+// The sum of eight vectors of numbers, less `zeros` if there are some, with those of each of `rows`
+// rows at `x`.
+template <int rows, bool has_zeros, int place = 0>
+HWY_INLINE void AddPlaces(Ints lanes, Vec zeros, const float* x, int64_t x_stride, Vec* even,
+                          Vec* odd) {
   const Tag d;
-  const Vec numbers = NumbersAt<place>(lanes);
+  Vec numbers = NumbersAt<place>(lanes);
+  if constexpr (has_zeros) numbers = hn::Sub(numbers, zeros);
 #pragma GCC unroll 4
   for (int m = 0; m < rows; ++m) {
     const Vec of_row = hn::Load(d, x + m * x_stride + place * static_cast<int64_t>(hn::Lanes(d)));
     Vec& sum = place % 2 == 0 ? even[m] : odd[m];
     sum = place < 2 ? hn::Mul(numbers, of_row) : hn::MulAdd(numbers, of_row, sum);
   }
-  if constexpr (place + 1 < kInLane) AddPlaces<rows, place + 1>(lanes, x, x_stride, even, odd);
+  if constexpr (place + 1 < kInLane) {
+    AddPlaces<rows, has_zeros, place + 1>(lanes, zeros, x, x_stride, even, odd);
+  }
 }
 
 constexpr int64_t kAhead = 512;  // bytes of each column, fetched before they are used
 
 // Sums of `columns` columns, in lanes.
-template <int rows, int columns>
+template <int rows, int columns, bool has_zeros>
 HWY_INLINE void AddNibbles(const QuantizedProduct& product, int64_t n, int64_t x_stride,
                            Vec (&sum)[columns][rows]) {
   const IntTag di;
   const QuantizedMatrix& matrix = product.matrix;
-  const LaneScales scales(matrix.layout.block);
+  const LaneNumbers of_blocks(matrix.layout.block);
   const int64_t step = kInLane * Lanes();
   const int64_t depth = matrix.layout.padded_depth();
   const uint8_t* numbers[columns];
-  const float* scales_at[columns];
+  const float* scales[columns];
+  const float* zeros[columns];
 #pragma GCC unroll 4
   for (int c = 0; c < columns; ++c) {
     numbers[c] = matrix.Numbers(n + c);
-    scales_at[c] = matrix.Scales(n + c);
+    scales[c] = matrix.Scales(n + c);
+    zeros[c] = has_zeros ? matrix.Zeros(n + c) : nullptr;
   }
   for (int64_t k = 0; k < depth; k += step) {
 #pragma GCC unroll 4
@@ -119,8 +127,9 @@ HWY_INLINE void AddNibbles(const QuantizedProduct& product, int64_t n, int64_t x
       hwy::Prefetch(at + kAhead);
       const Ints lanes = hn::LoadU(di, reinterpret_cast<const int32_t*>(at));
       Vec even[rows], odd[rows];
-      AddPlaces<rows>(lanes, product.x + k, x_stride, even, odd);
-      const Vec scale = scales.At(scales_at[c], k);
+      const Vec zero = has_zeros ? of_blocks.At(zeros[c], k) : hn::Zero(Tag());
+      AddPlaces<rows, has_zeros>(lanes, zero, product.x + k, x_stride, even, odd);
+      const Vec scale = of_blocks.At(scales[c], k);
 #pragma GCC unroll 4
       for (int m = 0; m < rows; ++m) {
         sum[c][m] = hn::MulAdd(hn::Add(even[m], odd[m]), scale, sum[c][m]);
@@ -129,7 +138,7 @@ HWY_INLINE void AddNibbles(const QuantizedProduct& product, int64_t n, int64_t x
   }
 }
 
-template <int rows, int columns>
+template <int rows, int columns, bool has_zeros>
 HWY_INLINE void AddBytes(const QuantizedProduct& product, int64_t n, int64_t x_stride,
                          Vec (&sum)[columns][rows]) {
   const Tag d;
@@ -146,8 +155,10 @@ HWY_INLINE void AddBytes(const QuantizedProduct& product, int64_t n, int64_t x_s
       Vec part[rows];
 #pragma GCC unroll 4
       for (int m = 0; m < rows; ++m) part[m] = hn::Zero(d);
+      const Vec zero = hn::Set(d, has_zeros ? matrix.Zeros(n + c)[number] : 0.0F);
       for (int64_t j = 0; j < block; j += lanes) {
-        const Vec numbers = hn::ConvertTo(d, hn::PromoteTo(IntTag(), hn::LoadU(ByteTag(), at + j)));
+        Vec numbers = hn::ConvertTo(d, hn::PromoteTo(IntTag(), hn::LoadU(ByteTag(), at + j)));
+        if constexpr (has_zeros) numbers = hn::Sub(numbers, zero);
 #pragma GCC unroll 4
         for (int m = 0; m < rows; ++m) {
           part[m] = hn::MulAdd(numbers, hn::Load(d, product.x + m * x_stride + k + j), part[m]);
@@ -160,31 +171,11 @@ HWY_INLINE void AddBytes(const QuantizedProduct& product, int64_t n, int64_t x_s
   }
 }
 
-// Less what the zeros make of the sums of X.
-template <int rows, int columns>
-HWY_INLINE void SubtractZeros(const QuantizedProduct& product, int64_t n, int64_t x_stride,
-                              Vec (&sum)[columns][rows]) {
-  const Tag d;
-  const QuantizedMatrix& matrix = product.matrix;
-  const float* const sums = product.x + matrix.layout.padded_depth();
-  for (int c = 0; c < columns; ++c) {
-    const float* const scales = matrix.Scales(n + c);
-    const float* const zeros = matrix.Zeros(n + c);
-    for (int64_t b = 0; b < matrix.layout.column_blocks(); b += Lanes()) {
-      const Vec shift = hn::Mul(hn::LoadU(d, scales + b), hn::LoadU(d, zeros + b));
-#pragma GCC unroll 4
-      for (int m = 0; m < rows; ++m) {
-        sum[c][m] = hn::NegMulAdd(shift, hn::Load(d, sums + m * x_stride + b), sum[c][m]);
-      }
-    }
-  }
-}
-
 template <int rows, int columns>
 HWY_INLINE void MultiplyColumns(const QuantizedProduct& product, int64_t n) {
   const Tag d;
   const QuantizedLayout& layout = product.matrix.layout;
-  const int64_t x_stride = layout.padded_depth() + layout.column_blocks();
+  const int64_t x_stride = layout.padded_depth();
   Vec sum[columns][rows];
 #pragma GCC unroll 4
   for (int c = 0; c < columns; ++c) {
@@ -192,11 +183,12 @@ HWY_INLINE void MultiplyColumns(const QuantizedProduct& product, int64_t n) {
     for (int m = 0; m < rows; ++m) sum[c][m] = hn::Zero(d);
   }
   if (layout.bits == 4) {
-    AddNibbles<rows, columns>(product, n, x_stride, sum);
+    layout.has_zeros ? AddNibbles<rows, columns, true>(product, n, x_stride, sum)
+                     : AddNibbles<rows, columns, false>(product, n, x_stride, sum);
   } else {
-    AddBytes<rows, columns>(product, n, x_stride, sum);
+    layout.has_zeros ? AddBytes<rows, columns, true>(product, n, x_stride, sum)
+                     : AddBytes<rows, columns, false>(product, n, x_stride, sum);
   }
-  if (layout.has_zeros) SubtractZeros<rows, columns>(product, n, x_stride, sum);
 #pragma GCC unroll 4
   for (int m = 0; m < rows; ++m) {
     float result[columns];
@@ -256,14 +248,6 @@ void Arrange(const QuantizedLayout& layout, const float* x, float* arranged) {
     const int64_t at = k % step;
     arranged[k - at + at % kInLane * lanes + at / kInLane] = FloatAt(x + k);
   }
-  float* const sums = arranged + layout.padded_depth();
-  std::fill_n(sums, layout.column_blocks(), 0.0F);
-  if (!layout.has_zeros) return;
-  for (int64_t k = 0, number = 0; k < layout.depth; k += layout.block, ++number) {
-    float sum = 0;
-    for (int64_t j = k; j < std::min(layout.depth, k + layout.block); ++j) sum += FloatAt(x + j);
-    sums[number] = sum;
-  }
 }
 
 // The numbers of a chunk, a byte each.
@@ -311,9 +295,7 @@ HWY_EXPORT(Arrange);
 HWY_EXPORT(DequantizeColumns);
 HWY_EXPORT(MultiplyOf);
 
-int64_t ArrangedSize(const QuantizedLayout& layout) {
-  return layout.padded_depth() + layout.column_blocks();
-}
+int64_t ArrangedSize(const QuantizedLayout& layout) { return layout.padded_depth(); }
 
 void ArrangeRow(const QuantizedLayout& layout, const float* x, float* arranged) {
   HWY_DYNAMIC_DISPATCH(Arrange)(layout, x, arranged);

@@ -72,8 +72,7 @@ struct QuantizedMatrix {
 
 // Floats that ArrangeRow writes.
 int64_t ArrangedSize(const QuantizedLayout& layout);
-// A row of X, of any address, in the order in which its elements meet the numbers, and the sums of
-// its blocks.
+// A row of X, of any address, in the order in which its elements meet the numbers.
 void ArrangeRow(const QuantizedLayout& layout, const float* x, float* arranged);
 
 // Y[m, n] = epilogue(sum over k of X[m, k] * weight[k, n]) for n in [first, end).

@@ -5,6 +5,7 @@
 #include "backends/cpu/matmul/quantized_weights.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <span>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "backends/core/program/operand_extents.h"
+#include "backends/core/program/product_operand.h"
 #include "backends/cpu/gemm/quantized_matrix.h"
 #include "backends/cpu/matmul/quantized_weights_kernel.h"
 
@@ -30,9 +32,22 @@ using tensor::ElementType;
 // Elements of a block are a multiple of this.
 constexpr int64_t kMinBlock = 16;
 
-ExprId BeforeCasts(const program::ExprPool& pool, ExprId id) {
-  while (pool[id].op == ExprOp::kCast) id = pool[id].operands[0];
+// What `id` is before casts that keep every value.
+ExprId BeforeWidening(const program::ExprPool& pool, ExprId id) {
+  while (pool[id].op == ExprOp::kCast &&
+         program::IsWidening(pool[pool[id].operands[0]].type, pool[id].type)) {
+    id = pool[id].operands[0];
+  }
   return id;
+}
+
+// The difference of two numbers of 8 bits that `id` is, in a type that holds it; else `id`.
+ExprId DifferenceOf(const program::ExprPool& pool, ExprId id) {
+  const ExprId from = pool[id].op == ExprOp::kCast ? pool[id].operands[0] : id;
+  const bool holds = pool[from].type == ElementType::kInt32 ||
+                     pool[from].type == ElementType::kInt64 ||
+                     pool[from].type == ElementType::kFloat32;
+  return pool[from].op == ExprOp::kSub && holds ? from : id;
 }
 
 Status Refuse(std::string sentence) {
@@ -46,7 +61,7 @@ class PerBlockReader {
       : pool_(facts.program.exprs), step_(facts.step), matrix_(matrix) {}
 
   Result<PerBlock> Describe(ExprId id) const {
-    const ExprNode& load = pool_[BeforeCasts(pool_, id)];
+    const ExprNode& load = pool_[BeforeWidening(pool_, id)];
     if (load.op != ExprOp::kLoad) {
       return Refuse("A scale or zero point is computed (" + std::string(Name(load.op)) + ").");
     }
@@ -110,20 +125,21 @@ int8_t SignedOf(ElementType type, const std::byte* data, int64_t index) {
 // What has become 0 of the numbers.
 int ZeroOf(ElementType type) { return tensor::IsSigned(type) ? 0 : 128; }
 
-// Column n of a matrix of bytes, or of less; `column` has `depth` elements.
+// A matrix of bytes, or of less.
 struct Source {
   ElementType type;
   const std::byte* data;
   int64_t offset, inner, column;
 
-  void Read(int64_t n, int64_t depth, int8_t* to) const {
-    const int64_t first = offset + n * column;
+  // `count` elements of column n from element k on.
+  void Read(int64_t n, int64_t k_first, int64_t count, int8_t* to) const {
+    const int64_t first = offset + n * column + k_first * inner;
     if (tensor::BitWidth(type) != 8) {
-      for (int64_t k = 0; k < depth; ++k) to[k] = SignedOf(type, data, first + k * inner);
+      for (int64_t k = 0; k < count; ++k) to[k] = SignedOf(type, data, first + k * inner);
       return;
     }
     const std::byte flip{static_cast<uint8_t>(ZeroOf(type))};
-    for (int64_t k = 0; k < depth; ++k) {
+    for (int64_t k = 0; k < count; ++k) {
       to[k] = static_cast<int8_t>(data[first + k * inner] ^ flip);
     }
   }
@@ -219,13 +235,18 @@ class QuantizedWeightsMethod final : public Method {
     if (is_wide) {
       is_wide = false;
       pool.For(weights_.columns, /*grain=*/16, [&](int64_t begin, int64_t end) {
-        std::vector<int8_t> column(static_cast<size_t>(weights_.depth));
+        std::array<int8_t, gemm::kQuantizedChunk> chunk;
         // Whether a number, less the middle of 4 bits, has more than these.
         const int shift = tensor::IsSigned(source.type) ? 8 : 128;
         for (int64_t n = begin; n < end && !is_wide; ++n) {
-          source.Read(n, weights_.depth, column.data());
           unsigned all = 0;
-          for (const int8_t number : column) all |= static_cast<unsigned>(number + shift);
+          for (int64_t k = 0; k < weights_.depth; k += gemm::kQuantizedChunk) {
+            const int64_t count = std::min(gemm::kQuantizedChunk, weights_.depth - k);
+            source.Read(n, k, count, chunk.data());
+            for (int64_t j = 0; j < count; ++j) {
+              all |= static_cast<unsigned>(chunk[static_cast<size_t>(j)] + shift);
+            }
+          }
           if (all > 15) is_wide = true;
         }
       });
@@ -270,15 +291,18 @@ class QuantizedWeightsMethod final : public Method {
     std::memset(to + layout.scales_at(), 0,
                 static_cast<size_t>(layout.size_bytes() - layout.scales_at()));
     pool.For(layout.columns, /*grain=*/16, [&](int64_t begin, int64_t end) {
-      std::vector<int8_t> column(static_cast<size_t>(layout.padded_depth()));
+      std::array<int8_t, gemm::kQuantizedChunk> chunk;
       for (int64_t n = begin; n < end; ++n) {
         std::byte* const numbers = to + n * layout.column_bytes();
         std::memset(numbers, 0, static_cast<size_t>(layout.column_bytes()));
         if (source.HasPackedColumns()) {
           source.CopyPacked(n, layout.depth, numbers);
         } else {
-          source.Read(n, layout.depth, column.data());
-          Narrow(column, layout.bits, shift, numbers);
+          for (int64_t k = 0; k < layout.depth; k += gemm::kQuantizedChunk) {
+            chunk.fill(0);
+            source.Read(n, k, std::min(gemm::kQuantizedChunk, layout.depth - k), chunk.data());
+            Narrow(chunk, layout.bits, shift, numbers + k * layout.bits / 8);
+          }
         }
         const int64_t blocks = n * layout.column_blocks();
         auto* const scales = reinterpret_cast<float*>(to + layout.scales_at()) + blocks;
@@ -314,15 +338,16 @@ Result<QuantizedWeights> DescribeQuantizedWeights(const device::Facts& facts) {
     return Refuse("The matrix is no product with a scale (" + std::string(Name(product.op)) + ").");
   }
   const PerBlockReader reader(facts, weights);
-  ExprId numbers = BeforeCasts(pool, product.operands[0]);
+  ExprId numbers = DifferenceOf(pool, product.operands[0]);
   if (pool[numbers].op == ExprOp::kSub) {
     ONNXIFI_ASSIGN_OR_RETURN(weights.zero_point, reader.Describe(pool[numbers].operands[1]));
     const ElementType type = facts.step.reads[static_cast<size_t>(weights.zero_point->read)].type;
     if (!tensor::IsInteger(type) || tensor::BitWidth(type) > 8) {
       return Refuse("The zero point is " + std::string(tensor::Name(type)) + ".");
     }
-    numbers = BeforeCasts(pool, pool[numbers].operands[0]);
+    numbers = pool[numbers].operands[0];
   }
+  numbers = BeforeWidening(pool, numbers);
   const ExprNode& load = pool[numbers];
   if (load.op != ExprOp::kLoad || !load.operands.empty() || load.payload != 1) {
     return Refuse("The matrix is computed before it is scaled (" + std::string(Name(load.op)) +

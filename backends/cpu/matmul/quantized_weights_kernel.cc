@@ -41,8 +41,11 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     const int64_t width = gemm::PanelColumns();
     panel_floats_ = width * weights.depth;
     panels_at_once_ = std::clamp<int64_t>(processor::L2Floats() / 4 / panel_floats_, 1, kMaxPanels);
-    work_ = {1, lines_.count() * lines_.rows(), weights.depth,
-             (weights.columns + width - 1) / width};
+    const int64_t panels = (weights.columns + width - 1) / width;
+    // A single line is divided anywhere, several lines are not. Each part of the rows dequantizes
+    // its panels itself.
+    work_ = lines_.count() == 1 ? gemm::Work{lines_.rows(), 1, weights.depth, panels}
+                                : gemm::Work{lines_.count(), lines_.rows(), weights.depth, panels};
     grid_ = gemm::ChooseGrid(work_, runtime.pool().thread_count());
     runtime.work_memory().Reserve(ScratchFloats() * kFloatBytes);
   }
@@ -131,7 +134,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
         for (int64_t k = 0; k < count; ++k) {
           FillPanel(panel + k, chunk, panels + k * panel_floats_);
         }
-        MultiplyPanels(x, y, epilogue, panel, count, panels);
+        MultiplyPanels(x, y, epilogue, part, panel, count, panels);
       }
     });
   }
@@ -147,26 +150,38 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     }
   }
 
-  void MultiplyPanels(const float* x, float* y, const gemm::Epilogue& epilogue, int64_t panel,
-                      int64_t count, const float* panels) const {
-    const int64_t first = panel * gemm::PanelColumns();
-    for (int64_t line = 0; line < lines_.count(); ++line) {
-      const RowLines::Offsets begin = lines_.BeginOf(line);
-      gemm::Epilogue of_panels = epilogue;
-      if (epilogue.bias != nullptr) of_panels.bias += first;
-      if (epilogue.addend != nullptr) of_panels.addend += begin.addend + first;
-      const gemm::Product product = {
-          x + begin.x,
-          lines_.distance().x,
-          panels,
-          y + begin.y + first,
-          lines_.distance().y,
-          lines_.rows(),
-          weights_.depth,
-          std::min(count * gemm::PanelColumns(), weights_.columns - first),
-          {}};
-      gemm::Multiply(product, of_panels, /*first_panel=*/0, count);
+  // The rows of a part times `count` panels from `panel` on.
+  void MultiplyPanels(const float* x, float* y, const gemm::Epilogue& epilogue,
+                      const gemm::Part& part, int64_t panel, int64_t count,
+                      const float* panels) const {
+    if (lines_.count() == 1) {
+      const RowLines::Offsets& distance = lines_.distance();
+      const int64_t first = part.first_block;
+      MultiplyLine({first * distance.x, first * distance.y, first * distance.addend},
+                   part.end_block - first, x, y, epilogue, panel, count, panels);
+      return;
     }
+    for (int64_t line = part.first_block; line < part.end_block; ++line) {
+      MultiplyLine(lines_.BeginOf(line), lines_.rows(), x, y, epilogue, panel, count, panels);
+    }
+  }
+
+  void MultiplyLine(const RowLines::Offsets& begin, int64_t rows, const float* x, float* y,
+                    gemm::Epilogue epilogue, int64_t panel, int64_t count,
+                    const float* panels) const {
+    const int64_t first = panel * gemm::PanelColumns();
+    if (epilogue.bias != nullptr) epilogue.bias += first;
+    if (epilogue.addend != nullptr) epilogue.addend += begin.addend + first;
+    const gemm::Product product = {x + begin.x,
+                                   lines_.distance().x,
+                                   panels,
+                                   y + begin.y + first,
+                                   lines_.distance().y,
+                                   rows,
+                                   weights_.depth,
+                                   std::min(count * gemm::PanelColumns(), weights_.columns - first),
+                                   {}};
+    gemm::Multiply(product, epilogue, /*first_panel=*/0, count);
   }
 
   const QuantizedWeights weights_;

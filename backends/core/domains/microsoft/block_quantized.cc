@@ -28,9 +28,9 @@ Value ZeroPoints(Definition& d, int input, int64_t bits, int64_t rows, int64_t b
   return d.Slice(Unpack(d, d.Reshape(d.In(input), {rows, row_bytes}), bits), 1, 0, blocks);
 }
 
-// Those of a row of weights each, [rows, depth], by the blocks of its elements.
-Value OfElements(Definition& d, const Value& of_blocks, const Value& blocks) {
-  return d.Apply("Gather", {of_blocks, blocks}, {{"axis", int64_t{1}}});
+// The first `depth` elements of each row; the last block may have more.
+Value FirstOf(Definition& d, const Value& rows, int64_t depth) {
+  return d.Slice(rows, 1, 0, depth);
 }
 
 // A [..., K] by B, the weights of N columns:
@@ -59,25 +59,28 @@ Status DefineMatMulNBits(Definition& d) {
                                : type;
   // [N, K], and by block [N, blocks].
   const Value bytes = d.Reshape(d.In(1), {columns, blocks * block * bits / 8});
-  Value numbers = Unpack(d, bytes, bits);
-  if (blocks * block != depth) numbers = d.Slice(numbers, 1, 0, depth);
+  const Value numbers = Unpack(d, bytes, bits);
   const Value scales = d.Cast(d.Reshape(d.In(2), {columns, blocks}), wide);
   const bool has_float_zero_points = d.Has(3) && d.Type(3) != ElementType::kUint8;
+  const Value zero_points = has_float_zero_points ? d.Reshape(d.In(3), {columns, blocks})
+                                                  : ZeroPoints(d, 3, bits, columns, blocks);
   Value weights;
-  if (!d.Has(4) && !has_float_zero_points) {
+  if (d.Has(4)) {
+    const Value groups = d.Slice(d.In(4), 0, 0, depth);
+    const auto of_rows = [&](const Value& of_blocks) {
+      return d.Apply("Gather", {of_blocks, groups}, {{"axis", int64_t{1}}});
+    };
     weights =
-        d.Apply("DequantizeLinear", {numbers, scales, ZeroPoints(d, 3, bits, columns, blocks)},
-                {{"axis", int64_t{1}}, {"block_size", block}});
+        d.Mul(d.Sub(d.Cast(FirstOf(d, numbers, depth), wide), of_rows(d.Cast(zero_points, wide))),
+              of_rows(scales));
+  } else if (has_float_zero_points) {
+    const Value in_blocks = d.Cast(d.Reshape(numbers, {columns, blocks, block}), wide);
+    const auto of_blocks = [&](const Value& value) { return d.Unsqueeze(value, {-1}); };
+    weights = d.Mul(d.Sub(in_blocks, of_blocks(d.Cast(zero_points, wide))), of_blocks(scales));
+    weights = FirstOf(d, d.Reshape(weights, {columns, blocks * block}), depth);
   } else {
-    std::vector<int64_t> block_of;
-    for (int64_t k = 0; !d.Has(4) && k < depth; ++k) block_of.push_back(k / block);
-    const Value groups = d.Has(4) ? d.Slice(d.In(4), 0, 0, depth) : d.Ints1D(std::move(block_of));
-    const Value zero_points =
-        d.Cast(has_float_zero_points ? d.Reshape(d.In(3), {columns, blocks})
-                                     : ZeroPoints(d, 3, bits, columns, blocks),
-               wide);
-    weights = d.Mul(d.Sub(d.Cast(numbers, wide), OfElements(d, zero_points, groups)),
-                    OfElements(d, scales, groups));
+    weights = d.Apply("DequantizeLinear", {FirstOf(d, numbers, depth), scales, zero_points},
+                      {{"axis", int64_t{1}}, {"block_size", block}});
   }
   const Value a = wide == type ? d.In(0) : d.Cast(d.In(0), wide);
   Value result = d.MatMul(a, d.Transpose(weights, {1, 0}));
