@@ -165,7 +165,7 @@ bool TiledProduct::sums_runs() const {
 }
 
 bool TiledProduct::SplitsFloats() const {
-  if (matrix_units_.split_depth == 0) return false;
+  if (matrix_units_.split_depth == 0 || !program_.has_fast_algorithms) return false;
   // Of the taps of a transposed convolution an output has any number.
   const auto dims = std::span(contract_.inner);
   const std::optional<int64_t> depth = KnownCount(is_transposed() ? dims.first(1) : dims);
