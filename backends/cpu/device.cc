@@ -134,7 +134,7 @@ RecipeResult SelectConstantMatrix(Question& question, std::string_view /*name*/)
 
 // Weights of few bits, which are dequantized where they are multiplied.
 RecipeResult SelectQuantizedWeights(Question& question, std::string_view /*name*/) {
-  ONNXIFI_ASSIGN_OR_RETURN(const matmul::QuantizedWeights weights,
+  ONNXIFI_ASSIGN_OR_RETURN(const matmul::QuantizedProduct weights,
                            matmul::DescribeQuantizedWeights(question.facts));
   ONNXIFI_RETURN_IF_ERROR(matmul::CheckConstant(question.facts, weights));
   return std::unique_ptr<const device::Recipe>(

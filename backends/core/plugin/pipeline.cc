@@ -106,8 +106,8 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     }));
     // So that numbers are known by which bytes are taken apart.
     constexpr int64_t kFewBytes = 1024;
-    ONNXIFI_RETURN_IF_ERROR(times.Time(
-        "constant_steps", [&] { return FoldConstantSteps(program, host, kFewBytes); }));
+    ONNXIFI_RETURN_IF_ERROR(
+        times.Time("constant_steps", [&] { return FoldConstantSteps(program, host, kFewBytes); }));
     ONNXIFI_RETURN_IF_ERROR(RunPass("weight_products", times, program, [&](Program& whole) {
       program::MakeWeightProducts(whole, [&selector](const Program& of, const program::Step& step) {
         return selector.PrefersQuantizedWeights({of, step});

@@ -157,7 +157,7 @@ struct Source {
 
 class QuantizedWeightsMethod final : public Method {
  public:
-  explicit QuantizedWeightsMethod(const QuantizedWeights& weights) : weights_(weights) {}
+  explicit QuantizedWeightsMethod(const QuantizedProduct& weights) : weights_(weights) {}
 
   std::string_view name() const override { return "quantized weights"; }
 
@@ -205,7 +205,7 @@ class QuantizedWeightsMethod final : public Method {
            (layout.has_zeros ? 2 : 0);
   }
 
-  static Source SourceOf(const QuantizedWeights& weights, const device::BoundStep& step,
+  static Source SourceOf(const QuantizedProduct& weights, const device::BoundStep& step,
                          device::Addresses constants) {
     const device::BoundView& view = step.reads[1];
     return {view.type, constants[view.buffer], view.offset, weights.w_inner, weights.w_column};
@@ -319,13 +319,13 @@ class QuantizedWeightsMethod final : public Method {
     });
   }
 
-  const QuantizedWeights weights_;
+  const QuantizedProduct weights_;
 };
 
 }  // namespace
 
-Result<QuantizedWeights> DescribeQuantizedWeights(const device::Facts& facts) {
-  QuantizedWeights weights{};
+Result<QuantizedProduct> DescribeQuantizedWeights(const device::Facts& facts) {
+  QuantizedProduct weights{};
   ONNXIFI_ASSIGN_OR_RETURN(static_cast<ConstantMatrix&>(weights), DescribeAnyMatrix(facts));
   const program::ExprPool& pool = facts.program.exprs;
   const program::View& matrix = facts.step.reads[1];
@@ -372,7 +372,7 @@ Result<QuantizedWeights> DescribeQuantizedWeights(const device::Facts& facts) {
   return weights;
 }
 
-Status CheckConstant(const device::Facts& facts, const QuantizedWeights& weights) {
+Status CheckConstant(const device::Facts& facts, const QuantizedProduct& weights) {
   std::vector<int> reads = {1, weights.scale.read};
   if (weights.zero_point) reads.push_back(weights.zero_point->read);
   for (const int read : reads) {
@@ -383,7 +383,7 @@ Status CheckConstant(const device::Facts& facts, const QuantizedWeights& weights
   return base::Ok();
 }
 
-std::shared_ptr<const Method> MakeMethod(const QuantizedWeights& weights) {
+std::shared_ptr<const Method> MakeMethod(const QuantizedProduct& weights) {
   return std::make_shared<QuantizedWeightsMethod>(weights);
 }
 

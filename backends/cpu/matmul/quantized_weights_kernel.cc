@@ -21,13 +21,13 @@ namespace {
 using base::Status;
 
 // More take longer than panels do.
-constexpr int64_t kMostFewRows = 4 * gemm::kMaxQuantizedRows;
+constexpr int64_t kMaxFewRows = 4 * gemm::kMaxQuantizedRows;
 // Numbers of a matrix; smaller ones are done before another thread has begun.
 constexpr int64_t kWorthAThread = 65536;
 
 class BoundQuantizedWeights final : public device::BoundKernel {
  public:
-  BoundQuantizedWeights(const QuantizedWeights& weights, const gemm::QuantizedLayout& layout,
+  BoundQuantizedWeights(const QuantizedProduct& weights, const gemm::QuantizedLayout& layout,
                         runtime::PackedWeights packed, const device::BoundStep& step,
                         runtime::Runtime& runtime)
       : weights_(weights),
@@ -97,7 +97,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
   static constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
   static constexpr int64_t kMaxPanels = 8;
 
-  bool HasFewRows() const { return lines_.count() * lines_.rows() <= kMostFewRows; }
+  bool HasFewRows() const { return lines_.count() * lines_.rows() <= kMaxFewRows; }
 
   // Of a thread: a chunk of the columns of a panel, and the panels.
   int64_t ThreadFloats() const {
@@ -157,16 +157,16 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     if (lines_.count() == 1) {
       const RowLines::Offsets& distance = lines_.distance();
       const int64_t first = part.first_block;
-      MultiplyLine({first * distance.x, first * distance.y, first * distance.addend},
+      MultiplyRows({first * distance.x, first * distance.y, first * distance.addend},
                    part.end_block - first, x, y, epilogue, panel, count, panels);
       return;
     }
     for (int64_t line = part.first_block; line < part.end_block; ++line) {
-      MultiplyLine(lines_.BeginOf(line), lines_.rows(), x, y, epilogue, panel, count, panels);
+      MultiplyRows(lines_.BeginOf(line), lines_.rows(), x, y, epilogue, panel, count, panels);
     }
   }
 
-  void MultiplyLine(const RowLines::Offsets& begin, int64_t rows, const float* x, float* y,
+  void MultiplyRows(const RowLines::Offsets& begin, int64_t rows, const float* x, float* y,
                     gemm::Epilogue epilogue, int64_t panel, int64_t count,
                     const float* panels) const {
     const int64_t first = panel * gemm::PanelColumns();
@@ -184,7 +184,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     gemm::Multiply(product, epilogue, /*first_panel=*/0, count);
   }
 
-  const QuantizedWeights weights_;
+  const QuantizedProduct weights_;
   const gemm::QuantizedMatrix matrix_;
   const runtime::PackedWeights packed_;
   runtime::Runtime& runtime_;
@@ -199,7 +199,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
 
 }  // namespace
 
-std::unique_ptr<device::BoundKernel> BindQuantizedWeights(const QuantizedWeights& weights,
+std::unique_ptr<device::BoundKernel> BindQuantizedWeights(const QuantizedProduct& weights,
                                                           const gemm::QuantizedLayout& layout,
                                                           runtime::PackedWeights packed,
                                                           const device::BoundStep& step,

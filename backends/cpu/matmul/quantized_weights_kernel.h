@@ -8,12 +8,14 @@
 #include <memory>
 
 #include "backends/cpu/gemm/quantized_matrix.h"
-#include "backends/cpu/matmul/quantized_weights.h"
+#include "backends/cpu/matmul/quantized_product.h"
+#include "backends/cpu/runtime/packed_weights.h"
+#include "backends/cpu/runtime/runtime.h"
 
 namespace onnxifi::matmul {
 
 // `packed` holds what `layout` says. `runtime` outlives the kernel.
-std::unique_ptr<device::BoundKernel> BindQuantizedWeights(const QuantizedWeights& weights,
+std::unique_ptr<device::BoundKernel> BindQuantizedWeights(const QuantizedProduct& weights,
                                                           const gemm::QuantizedLayout& layout,
                                                           runtime::PackedWeights packed,
                                                           const device::BoundStep& step,
