@@ -22,8 +22,8 @@ struct ConstantMatrix {
   size_t row_axes;    // of the domain, batch axes included; the rest are columns
   int64_t depth;
   int64_t columns;
-  int64_t w_inner;   // to the next inner element
-  int64_t w_column;  // to the next column
+  int64_t w_inner;                 // to the next inner element
+  int64_t w_column;                // to the next column
   size_t inner_axis, column_axis;  // of W
   gemm::StepEpilogue epilogue;
 };
