@@ -405,6 +405,15 @@ class Cuda(unittest.TestCase):
         (line,) = done.stderr.splitlines()
         self.assertRegex(line, r"^compare\.py: Nothing is compared: There is no .*CUDA.*\.$")
 
+    def test_a_driver_without_a_device_is_named(self):
+        folder = _TREE / "build" / "release" / "lib" / "emulated"
+        if not folder.exists():
+            self.skipTest("There is no emulated device.")
+        done = self._compare(LD_LIBRARY_PATH=str(folder), ONNXIFI_EMULATED_DEVICES="0")
+        self.assertEqual(done.returncode, 2)
+        sentence = "compare.py: Nothing is compared: The CUDA driver finds no device.\n"
+        self.assertEqual(done.stderr, sentence)
+
     def test_runs_on_the_emulated_device(self):
         folder = _TREE / "build" / "release" / "lib" / "emulated"
         if not folder.exists():

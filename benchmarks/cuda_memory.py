@@ -6,6 +6,8 @@ Work goes into the device's primary context, which the engines use too.
 
 import ctypes
 
+_NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
+
 
 class CudaError(Exception):
     """A call that failed, in a sentence."""
@@ -18,7 +20,13 @@ class Device:
 
     def __init__(self, index=0):
         self._driver = self._open()
+        if self._driver.cuInit(0) == _NO_DEVICE:
+            raise CudaError("The CUDA driver finds no device.")
         self._check("cuInit", 0)
+        count = ctypes.c_int()
+        self._check("cuDeviceGetCount", ctypes.byref(count))
+        if index >= count.value:
+            raise CudaError(f"The CUDA driver has {count.value} devices, none of number {index}.")
         device = ctypes.c_int()
         self._check("cuDeviceGet", ctypes.byref(device), index)
         context = ctypes.c_void_p()

@@ -51,7 +51,12 @@ class _Onnxifi:
         if path.exists():
             os.environ["ONNXIFI_BACKENDS"] = str(path)
         device = options["device"]
-        self._library = onnxifi_library.Library(self._find_library(options), device)
+        try:
+            self._library = onnxifi_library.Library(self._find_library(options), device)
+        except onnxifi_library.LibraryError:
+            if path.exists():
+                onnxifi_library.Library(path, device)  # Fails too, with the plugin's reason.
+            raise
         self._place = None
         if cuda_memory.is_on_device(device):
             self._place = cuda_memory.Device(cuda_memory.index_of(device))

@@ -148,7 +148,9 @@ class Library:
             if device in (keys[-1], keys[-1].split(":")[0]):
                 break
         else:
-            raise LibraryError(f"There is no device '{device}'; present are {', '.join(keys)}.")
+            # With the library's words on plugins that list none.
+            present = f"There is no device '{device}'; present are {', '.join(keys) or 'none'}."
+            raise LibraryError(f"{present} {self.sentence()}".strip())
         self.key = keys[-1]
         # Timed by callers, so that a call converts as little as possible.
         self._claim = self.functions.onnxGetBackendCompatibility
