@@ -9,6 +9,9 @@
 #include <onnx/defs/parser.h>
 #include <onnx/onnx_pb.h>
 
+#include <string>
+#include <vector>
+
 namespace onnxifi::split {
 namespace {
 
@@ -80,6 +83,34 @@ TEST(ModelProblem, CutsNothingBehindAnIfOfOpenRank) {
       EXPECT_EQ(value.is_cuttable, !is_open);
     }
   }
+}
+
+// A device that has the If alone would not know that extents decide.
+TEST(ModelProblem, CutsNothingBetweenExtentsAndTheBranchThatTheyChoose) {
+  onnx::ModelProto model;
+  const auto parsed = onnx::OnnxParser::Parse(model, R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    graph (float[2, d, 3] x) => (float[a, 3] y) <int64[1] one = {1}, int64[2] rows = {-1, 3}> {
+      twice = Add(x, x)
+      extents = Shape(twice)
+      extent = Gather<axis = 0>(extents, one)
+      is_one = Equal(extent, one)
+      squeezed = If(is_one)<
+        then_branch = t () => (float[a, b] s) { s = Squeeze(twice, one) },
+        else_branch = e () => (float[a, b, c] i) { i = Identity(twice) }>
+      flat = Reshape(squeezed, rows)
+      y = Neg(flat)
+    })");
+  ASSERT_TRUE(parsed.IsOK()) << parsed.ErrorMessage();
+  const std::string bytes = model.SerializeAsString();
+  const auto whole =
+      WholeModel::Read({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, {});
+  ASSERT_TRUE(whole.ok()) << whole.status().Text();
+  std::vector<std::string> cuttable;
+  for (const FlowingValue& value : (*whole)->values()) {
+    if (value.is_carried()) cuttable.push_back(value.name);
+  }
+  EXPECT_THAT(cuttable, ElementsAre("x", "twice", "flat", "y"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <exception>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "backends/core/domains/known_domains.h"
 
@@ -164,6 +165,45 @@ std::unordered_set<std::string> FindUndeclaredRanks(onnx::ModelProto model,
   return open;
 }
 
+// The values between Shapes and the value; nothing where it is made of data, too.
+std::vector<std::string> FindMadeOfExtents(const onnx::GraphProto& graph,
+                                           const std::string& value) {
+  std::unordered_map<std::string, const onnx::NodeProto*> makers;
+  for (const onnx::NodeProto& node : graph.node()) {
+    for (const std::string& output : node.output()) makers.emplace(output, &node);
+  }
+  std::unordered_set<std::string> constants;
+  for (const onnx::TensorProto& tensor : graph.initializer()) constants.insert(tensor.name());
+  std::vector<std::string> found = {value};
+  std::unordered_set<std::string> seen = {value};
+  for (size_t k = 0; k < found.size(); ++k) {
+    const auto maker = makers.find(found[k]);
+    if (maker == makers.end()) return {};
+    const onnx::NodeProto& node = *maker->second;
+    if (node.op_type() == "Shape" || node.op_type() == "Size") continue;
+    for (const std::string& input : node.input()) {
+      if (!input.empty() && !constants.contains(input) && seen.insert(input).second) {
+        found.push_back(input);
+      }
+    }
+  }
+  return found;
+}
+
+// Of the Ifs that give one of the values, the values that their conditions are made of.
+void AddConditions(const onnx::GraphProto& graph, std::unordered_set<std::string>& values) {
+  for (const onnx::NodeProto& node : graph.node()) {
+    const auto is_one = [&](const std::string& output) { return values.contains(output); };
+    if (node.op_type() != "If" || !node.domain().empty() || node.input_size() != 1 ||
+        std::none_of(node.output().begin(), node.output().end(), is_one)) {
+      continue;
+    }
+    for (std::string& value : FindMadeOfExtents(graph, node.input(0))) {
+      values.insert(std::move(value));
+    }
+  }
+}
+
 }  // namespace
 
 Result<InferredValues> InferValues(onnx::ModelProto& model) {
@@ -179,7 +219,10 @@ Result<InferredValues> InferValues(onnx::ModelProto& model) {
       numbers.clear();
       onnx::shape_inference::InferShapes(model, &schemas, options, &numbers);
     } while (CompleteLoops(graph));
-    if (HasOpenRank(graph)) found.open_ranks = FindUndeclaredRanks(model, schemas);
+    if (HasOpenRank(graph)) {
+      found.open_ranks = FindUndeclaredRanks(model, schemas);
+      AddConditions(graph, found.open_ranks);
+    }
   } catch (const std::exception& error) {
     return Status(Code::kInvalidModel,
                   std::string("The shapes of the model cannot be inferred: ") + error.what());

@@ -23,7 +23,8 @@ struct InferredValues {
   std::unordered_map<std::string, onnx::TensorProto> contents;
   // What an If of the main graph gives whose branches do not agree on a rank, as far as it is
   // known, and what is made of it as long as nothing else tells a rank. Exporters declare such
-  // values as either branch has them.
+  // values as either branch has them. And what its condition is made of, where that is extents: a
+  // device that is to choose a branch has to see them.
   std::unordered_set<std::string> open_ranks;
 };
 
