@@ -88,7 +88,7 @@ class Product {
     step_.body = std::move(contract);
   }
 
-  base::Result<QuantizedWeights> Describe() const {
+  base::Result<QuantizedProduct> Describe() const {
     return DescribeQuantizedWeights({program_, step_});
   }
 
