@@ -4,7 +4,9 @@
 // product of the hidden state and the weights, and a Map with all that a cell does to an element.
 // Where one product waits for another, the body has two of each.
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -354,17 +356,27 @@ class Expander {
 }  // namespace
 
 void ExpandRecurrent(Program& program, const PrefersRecurrent& prefers, size_t first_step) {
-  std::vector<Step> steps;
-  Expander expander(program, steps);
-  for (size_t s = 0; s < program.steps.size(); ++s) {
-    Step& step = program.steps[s];
-    if (s < first_step || step.As<Recurrent>() == nullptr || prefers(program, step)) {
-      steps.push_back(std::move(step));
+  const auto stays = [&](const Step& step) {
+    return step.As<Recurrent>() == nullptr || prefers(program, step);
+  };
+  // Steps before the first that goes stay where they are: a support check asks about each node.
+  const auto begin = program.steps.begin() + static_cast<int64_t>(first_step);
+  const auto first = std::find_if_not(begin, program.steps.end(), stays);
+  if (first == program.steps.end()) return;
+  std::vector<Step> rest(std::make_move_iterator(first),
+                         std::make_move_iterator(program.steps.end()));
+  program.steps.erase(first, program.steps.end());
+  std::vector<Step> expanded;
+  Expander expander(program, expanded);
+  for (Step& step : rest) {
+    if (stays(step)) {
+      expanded.push_back(std::move(step));
     } else {
       expander.Expand(step);
     }
   }
-  program.steps = std::move(steps);
+  program.steps.insert(program.steps.end(), std::make_move_iterator(expanded.begin()),
+                       std::make_move_iterator(expanded.end()));
 }
 
 }  // namespace onnxifi::program
