@@ -211,6 +211,17 @@ RecipeResult SelectEngine(Question& question, std::string_view /*name*/) {
   return engine::Select(question.facts);
 }
 
+// Whether a product of bfloat16 is oneDNN's, whatever its extents will be.
+bool MultipliesBfloat16(const device::Facts& facts) {
+  if (facts.step.reads[0].type != tensor::ElementType::kBfloat16) return false;
+  if (IsMatMul(facts.step)) {
+    return onednn::SelectMatMul(facts, kInPrimitive, "").ok();
+  }
+  return IsConvolution(facts.step) && facts.step.As<Contract>()->group == 1 &&
+         onednn::HasUsualWindows(facts.step) &&
+         onednn::SelectConvolution(facts, kInPrimitive, "").ok();
+}
+
 struct Implementation {
   std::string_view name;
   bool (*is_for)(const program::Step& step);
@@ -311,8 +322,9 @@ bool Selector::PrefersAttention(const device::Facts& facts) const {
   return facts.program.has_fast_algorithms && attention::SelectAttention(facts).ok();
 }
 
-// All kernels of products and windows are of float32, or of bytes.
+// All kernels of products and windows are of float32, or of bytes, but for oneDNN's of bfloat16.
 bool Selector::PrefersWideFloats(const device::Facts& facts) const {
+  if (MultipliesBfloat16(facts)) return false;
   const auto* contract = facts.step.As<Contract>();
   const auto* window = facts.step.As<program::Window>();
   return (contract != nullptr ? contract->accumulator : window->accumulator) ==

@@ -60,10 +60,13 @@ class ExprPool {
   const ExprNode& operator[](ExprId id) const { return nodes_[id]; }
   int size() const { return static_cast<int>(nodes_.size()); }
   // Returns the node equal to `node`, adding it if there is none. Folds what is trivially known: a
-  // cast to the same type, a select by a constant, integer arithmetic on two constants.
+  // cast to the same type, a select by a constant, integer arithmetic on two constants, the first
+  // of two roundings that only bounds are between.
   ExprId Add(ExprNode node);
 
  private:
+  ExprId WithoutInnerRounding(ExprId id, const ExprNode& cast);
+
   std::vector<ExprNode> nodes_;
   base::HashIndex by_hash_;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Casts that need no table of cases, as plain loops that the compiler turns into each target's
-// vector code: between integers, from integers to floats, between floats, to and from the 16-bit
-// floats. From float32 to integers of up to 32 bits in vectors whose lanes are all in range.
+// Casts that need no table of cases. Plain loops that the compiler turns into each target's vector
+// code: between integers, from integers to floats, between floats. In vectors: to and from the
+// 16-bit floats; from float32 to integers of up to 32 bits in vectors whose lanes are all in range.
 
 #include <type_traits>
 
@@ -45,13 +45,48 @@ void RunToBool(const LoopOperands& operands) {
   ForEach<From, uint8_t>(operands, [](From x) { return static_cast<uint8_t>(x != 0); });
 }
 
+// bfloat16 is the upper half of a float32.
 void RunFromBfloat16(const LoopOperands& operands) {
-  ForEach<uint16_t, float>(operands, [](uint16_t x) { return tensor::Bfloat16Format::Decode(x); });
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> bits;
+  const hn::Rebind<uint16_t, decltype(d)> half;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* a = reinterpret_cast<const uint16_t*>(operands.inputs[0]);
+  auto* result = reinterpret_cast<float*>(operands.result);
+  int64_t i = 0;
+  for (; i + lanes <= operands.lanes; i += lanes) {
+    const auto upper = hn::ShiftLeft<16>(hn::PromoteTo(bits, hn::LoadU(half, a + i)));
+    hn::StoreU(hn::BitCast(d, upper), d, result + i);
+  }
+  for (; i < operands.lanes; ++i) result[i] = tensor::Bfloat16Format::Decode(a[i]);
 }
 
+// As Bfloat16Format::Encode, vector by vector.
 void RunToBfloat16(const LoopOperands& operands) {
-  ForEach<float, uint16_t>(
-      operands, [](float x) { return static_cast<uint16_t>(tensor::Bfloat16Format::Encode(x)); });
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> bits;
+  const hn::Rebind<uint16_t, decltype(d)> half;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* a = reinterpret_cast<const float*>(operands.inputs[0]);
+  auto* result = reinterpret_cast<uint16_t*>(operands.result);
+  const auto below_half = hn::Set(bits, 0x7fffU);
+  const auto one = hn::Set(bits, 1U);
+  const auto quiet = hn::Set(bits, 0x7fc0U);
+  const auto sign = hn::Set(bits, 0x8000U);
+  int64_t i = 0;
+  for (; i + lanes <= operands.lanes; i += lanes) {
+    const auto x = hn::LoadU(d, a + i);
+    const auto code = hn::BitCast(bits, x);
+    const auto upper = hn::ShiftRight<16>(code);
+    const auto is_odd = hn::And(upper, one);
+    const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(code, below_half), is_odd));
+    const auto nan = hn::Or(hn::And(upper, sign), quiet);
+    const auto is_nan = hn::RebindMask(bits, hn::IsNaN(x));
+    hn::StoreU(hn::TruncateTo(half, hn::IfThenElse(is_nan, nan, rounded)), half, result + i);
+  }
+  for (; i < operands.lanes; ++i) {
+    result[i] = static_cast<uint16_t>(tensor::Bfloat16Format::Encode(a[i]));
+  }
 }
 
 // The low bits of a truncated number; of what int32 does not hold, as the reference has it.

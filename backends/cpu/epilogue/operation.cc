@@ -36,8 +36,8 @@ struct Match {
 
 class Reader {
  public:
-  Reader(const program::Program& program, const program::Step& step, ExprId root)
-      : pool_(program.exprs), step_(step), root_(root) {
+  Reader(const program::Program& program, const program::Step& step, ExprId root, ReadTypes types)
+      : pool_(program.exprs), step_(step), root_(root), types_(types) {
     const ExprId roots[] = {root};
     for (ExprId id : Reachable(pool_, roots)) {
       const ExprNode& node = pool_[id];
@@ -219,6 +219,14 @@ class Reader {
     return std::nullopt;
   }
 
+  // What is widened from bfloat16, where reads may be that; else the node itself.
+  ExprId WithoutWidening(ExprId id) const {
+    const ExprNode& node = pool_[id];
+    if (types_ == ReadTypes::kFloat32 || node.op != ExprOp::kCast) return id;
+    const bool is_widening = pool_[node.operands[0]].type == tensor::ElementType::kBfloat16;
+    return is_widening ? node.operands[0] : id;
+  }
+
   // The accumulator's side and another: a number, or a read at the element's own place.
   std::optional<Match> MatchBinary(const ExprNode& node) const {
     if (node.operands.size() != 2) return std::nullopt;
@@ -230,11 +238,11 @@ class Reader {
       const auto operation = ByNumber(node.op, is_first_varying, *number);
       return operation ? std::optional(Match{*operation, inner}) : std::nullopt;
     }
-    const ExprNode& load = pool_[other];
+    const ExprNode& load = pool_[WithoutWidening(other)];
     if (load.op != ExprOp::kLoad || !load.operands.empty()) return std::nullopt;
     const auto read = static_cast<int>(load.payload);
     const program::View& view = step_.reads[static_cast<size_t>(read)];
-    if (view.type != tensor::ElementType::kFloat32 || !view.guards.empty()) return std::nullopt;
+    if (view.type != load.type || !view.guards.empty()) return std::nullopt;
     switch (node.op) {
       case ExprOp::kAdd:
         return Match{{Kind::kAdd, 0, 0, read}, inner};
@@ -303,14 +311,16 @@ class Reader {
   const ExprPool& pool_;
   const program::Step& step_;
   const ExprId root_;
+  const ReadTypes types_;
   std::unordered_set<ExprId> varying_;  // nodes that depend on the accumulator
 };
 
 }  // namespace
 
 Result<std::vector<Operation>> OperationsOf(const program::Program& program,
-                                            const program::Step& step, ExprId root) {
-  return Reader(program, step, root).Read();
+                                            const program::Step& step, ExprId root,
+                                            ReadTypes types) {
+  return Reader(program, step, root, types).Read();
 }
 
 }  // namespace onnxifi::epilogue

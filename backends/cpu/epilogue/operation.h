@@ -46,13 +46,17 @@ struct Operation {
   bool is_binary() const { return read >= 0; }
 };
 
+// What the reads of an operation may be: float32, or also bfloat16 that is widened.
+enum class ReadTypes : uint8_t { kFloat32, kFloat32OrBfloat16 };
+
 // What turns the accumulator into `root`, first operation first. UNSUPPORTED_ATTRIBUTE naming the
 // operation that is none of the list, UNSUPPORTED_DATATYPE where one is not on float32. Not in the
 // list are those that kernels do only roughly: exponentials near 1 lose digits that the reference
 // keeps, so Elu and its like stay with the Map. A NaN that meets a bound may come
 // out as the bound.
 base::Result<std::vector<Operation>> OperationsOf(const program::Program& program,
-                                                  const program::Step& step, program::ExprId root);
+                                                  const program::Step& step, program::ExprId root,
+                                                  ReadTypes types = ReadTypes::kFloat32);
 
 }  // namespace onnxifi::epilogue
 

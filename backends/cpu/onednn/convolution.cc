@@ -22,6 +22,7 @@ using program::Contract;
 // A convolution in numbers.
 struct Convolution {
   Extents source, weights, result;
+  DataType factor_type, result_type;
   std::optional<Desc> source_given, weights_given, result_given;
   Sliding sliding;
 };
@@ -46,7 +47,7 @@ void DescribeWeights(const Task& task, bool is_transposed, int64_t inputs, int64
   }
   convolution.weights.insert(convolution.weights.end(), kernel.begin(), kernel.end());
   weight_strides.insert(weight_strides.end(), strides.begin() + 2, strides.end());
-  convolution.weights_given = Strided(convolution.weights, weight_strides);
+  convolution.weights_given = Strided(convolution.weights, weight_strides, convolution.factor_type);
 }
 
 // oneDNN leaves the result unwritten where no tap of a window meets the input, and computes it
@@ -104,13 +105,17 @@ Result<Convolution> Describe(const Task& task) {
   const Extents in = Numbers(task.step, contract.a_spatial);
   const Extents out(task.step.domain.begin() + 2, task.step.domain.end());
   Convolution convolution;
+  convolution.factor_type = DataTypeOf(task.operands[0].view.type);
+  convolution.result_type = DataTypeOf(task.result.view.type);
   convolution.source = {task.step.domain[0], inner[0] * contract.group};
   convolution.source.insert(convolution.source.end(), in.begin(), in.end());
   convolution.result = task.step.domain;
   DescribeWeights(task, is_transposed, inner[0], task.step.domain[1] / contract.group, kernel,
                   convolution);
-  convolution.source_given = Strided(convolution.source, task.operands[0].view.strides);
-  convolution.result_given = Strided(convolution.result, task.result.view.strides);
+  convolution.source_given =
+      Strided(convolution.source, task.operands[0].view.strides, convolution.factor_type);
+  convolution.result_given =
+      Strided(convolution.result, task.result.view.strides, convolution.result_type);
   if (!convolution.source_given || !convolution.weights_given || !convolution.result_given) {
     return Status(Code::kUnsupportedShape, "An operand's strides are none that oneDNN can say.");
   }
@@ -158,8 +163,9 @@ typename Primitive::primitive_desc MakeDesc(const dnnl::engine& engine, dnnl::al
                                             const dnnl::primitive_attr& attributes) {
   const Sliding& sliding = convolution.sliding;
   return typename Primitive::primitive_desc(
-      engine, dnnl::prop_kind::forward_inference, algorithm, source, Any(convolution.weights), bias,
-      result, sliding.strides, sliding.gaps, sliding.pads_begin, sliding.pads_end, attributes,
+      engine, dnnl::prop_kind::forward_inference, algorithm, source,
+      Any(convolution.weights, convolution.factor_type), bias, result, sliding.strides,
+      sliding.gaps, sliding.pads_begin, sliding.pads_end, attributes,
       /*allow_empty=*/true);
 }
 
@@ -173,7 +179,8 @@ Status LayOut(const Task& task, SequenceBuilder& builder, dnnl::algorithm algori
                                                 std::move(summands.operands), convolution.result));
   dnnl::primitive_attr attributes = Attributes();
   post_ops.AddTo(attributes);
-  const Desc bias = summands.bias ? Dense({convolution.result[1]}) : Desc();
+  const Desc bias =
+      summands.bias ? Dense({convolution.result[1]}, DataTypeOf(summands.bias->type)) : Desc();
 
   const StoredTensor source_place = builder.At(task.operands[0], *convolution.source_given);
   const StoredTensor weights_place = builder.At(task.operands[1], *convolution.weights_given);
@@ -185,11 +192,14 @@ Status LayOut(const Task& task, SequenceBuilder& builder, dnnl::algorithm algori
   // and reorders pay for it.
   const bool is_source_ready = IsChannelsLast(convolution.source, task.operands[0].view.strides);
   const bool is_result_ready = IsChannelsLast(convolution.result, task.result.view.strides);
+  const Desc any_source = Any(convolution.source, convolution.factor_type);
+  const Desc any_result = Any(convolution.result, convolution.result_type);
   const Attempt attempts[] = {
-      {is_source_ready ? *convolution.source_given : Any(convolution.source),
-       is_result_ready ? *convolution.result_given : Any(convolution.result)},
-      {Any(convolution.source), Any(convolution.result)},
-      {ChannelsLast(convolution.source), ChannelsLast(convolution.result)},
+      {is_source_ready ? *convolution.source_given : any_source,
+       is_result_ready ? *convolution.result_given : any_result},
+      {any_source, any_result},
+      {ChannelsLast(convolution.source, convolution.factor_type),
+       ChannelsLast(convolution.result, convolution.result_type)},
       {*convolution.source_given, *convolution.result_given},
   };
   for (const Attempt& attempt : attempts) {
@@ -230,6 +240,30 @@ Status CheckForm(const device::Facts& facts, Contract::Form form, std::string_vi
 }
 
 }  // namespace
+
+bool HasUsualWindows(const program::Step& step) {
+  const Contract& contract = *step.As<Contract>();
+  if (!CheckSpatialRank(contract.a_spatial.size()).ok()) return false;
+  for (size_t axis = 0; axis < contract.a_spatial.size(); ++axis) {
+    const program::Dim& in = contract.a_spatial[axis];
+    const program::Dim& out = step.domain[2 + axis];
+    const program::Dim& kernel = contract.inner[1 + axis];
+    const program::Dim& pad = contract.pads_begin[axis];
+    if (!in.is_constant() || !out.is_constant() || !kernel.is_constant() || !pad.is_constant()) {
+      return false;
+    }
+    const int64_t reach = (kernel.constant() - 1) * contract.dilations[axis] + 1;
+    const int64_t end = (out.constant() - 1) * contract.strides[axis] + reach;
+    const int64_t pad_end = end - pad.constant() - in.constant();
+    const bool has_one_window = out.constant() == 1;
+    if (reach > in.constant() || pad.constant() < 0 || 2 * pad.constant() >= reach + 1 ||
+        2 * pad_end >= reach + 1 || contract.strides[axis] > reach ||
+        (has_one_window && pad_end < 0)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 runtime::RecipeResult SelectConvolution(const device::Facts& facts, EdgePlacement edge_placement,
                                         std::string_view implementation) {

@@ -5,14 +5,23 @@
 
 #include "backends/cpu/onednn/layout.h"
 
+#include <cassert>
+
 namespace onnxifi::onednn {
-namespace {
 
-constexpr auto kType = dnnl::memory::data_type::f32;
+DataType DataTypeOf(tensor::ElementType type) {
+  assert(type == tensor::ElementType::kFloat32 || type == tensor::ElementType::kBfloat16);
+  return type == tensor::ElementType::kBfloat16 ? DataType::bf16 : DataType::f32;
+}
 
-}  // namespace
+// The names of instruction sets are sets of bits, each with those of what it extends.
+bool HasBfloat16Products() {
+  constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+  return isa != dnnl::cpu_isa::isa_default && (static_cast<unsigned>(isa) & kNeeded) == kNeeded;
+}
 
-std::optional<Desc> Strided(const Extents& extents, const Extents& strides) {
+std::optional<Desc> Strided(const Extents& extents, const Extents& strides, DataType type) {
   if (extents.empty() || extents.size() > DNNL_MAX_NDIMS) return std::nullopt;
   Extents plain(strides);
   int64_t inner = 1;  // the stride that a dense tensor would have here
@@ -26,14 +35,16 @@ std::optional<Desc> Strided(const Extents& extents, const Extents& strides) {
       inner = strides[axis] * extents[axis];
     }
   }
-  Desc desc(extents, kType, plain, /*allow_empty=*/true);
+  Desc desc(extents, type, plain, /*allow_empty=*/true);
   if (!desc) return std::nullopt;
   return desc;
 }
 
-Desc Dense(const Extents& extents) { return {extents, kType, tensor::DenseStrides(extents)}; }
+Desc Dense(const Extents& extents, DataType type) {
+  return {extents, type, tensor::DenseStrides(extents)};
+}
 
-Desc ChannelsLast(const Extents& extents) {
+Desc ChannelsLast(const Extents& extents, DataType type) {
   Extents strides(extents.size());
   strides[1] = 1;
   int64_t stride = extents[1];
@@ -42,7 +53,7 @@ Desc ChannelsLast(const Extents& extents) {
     stride *= extents[axis];
   }
   strides[0] = stride;
-  return {extents, kType, strides};
+  return {extents, type, strides};
 }
 
 bool IsChannelsLast(const Extents& extents, const Extents& strides) {
@@ -56,6 +67,8 @@ bool IsChannelsLast(const Extents& extents, const Extents& strides) {
   return extents[0] == 1 || strides[0] >= inner;
 }
 
-Desc Any(const Extents& extents) { return {extents, kType, dnnl::memory::format_tag::any}; }
+Desc Any(const Extents& extents, DataType type) {
+  return {extents, type, dnnl::memory::format_tag::any};
+}
 
 }  // namespace onnxifi::onednn

@@ -170,9 +170,11 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
   const Operand a = OperandOf(loops, kA, loops.m, loops.k, true);
   const Operand b = OperandOf(loops, kB, loops.k, loops.n, true);
   const Operand result = OperandOf(loops, kResult, loops.m, loops.n, false);
-  const std::optional<Desc> a_given = Strided(a.extents, a.strides);
-  const std::optional<Desc> b_given = Strided(b.extents, b.strides);
-  const std::optional<Desc> result_given = Strided(result.extents, result.strides);
+  const DataType factor_type = DataTypeOf(task.operands[0].view.type);
+  const DataType result_type = DataTypeOf(task.result.view.type);
+  const std::optional<Desc> a_given = Strided(a.extents, a.strides, factor_type);
+  const std::optional<Desc> b_given = Strided(b.extents, b.strides, factor_type);
+  const std::optional<Desc> result_given = Strided(result.extents, result.strides, result_type);
   for (size_t axis = 0; axis < loops.batch.size(); ++axis) {
     if (a.extents[axis] == 1 && b.extents[axis] == 1) {
       return Status(Code::kUnsupportedShape, "Both operands stand still along a batch axis of " +
@@ -205,14 +207,16 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
   // As the operands lie; else with the factors, then also the result, brought into order. Constants
   // are packed anyway.
   const bool is_packed = builder.IsConstant(b_place);
-  const Desc b_as_it_lies = is_packed ? Any(b.extents) : *b_given;
-  const Desc b_in_order = is_packed ? Any(b.extents) : Dense(b.extents);
+  const Desc b_as_it_lies = is_packed ? Any(b.extents, factor_type) : *b_given;
+  const Desc b_in_order = (is_packed ? Any : Dense)(b.extents, factor_type);
+  const Desc a_in_order = Dense(a.extents, factor_type);
+  const Desc result_in_order = Dense(result.extents, result_type);
   struct Attempt {
     Desc a, b, result;
   };
   const Attempt attempts[] = {{*a_given, b_as_it_lies, *result_given},
-                              {Dense(a.extents), b_in_order, *result_given},
-                              {Dense(a.extents), b_in_order, Dense(result.extents)}};
+                              {a_in_order, b_in_order, *result_given},
+                              {a_in_order, b_in_order, result_in_order}};
   const bool has_operands =
       std::any_of(task.post_ops.begin(), task.post_ops.end(),
                   [](const epilogue::Operation& post_op) { return post_op.is_binary(); });
@@ -223,7 +227,7 @@ Status LayOutMatMul(const Task& task, SequenceBuilder& builder) {
       continue;
     }
     // oneDNN finds the operands of appended operations by their place in a result without gaps.
-    if (has_operands && attempt.result != Dense(result.extents)) continue;
+    if (has_operands && attempt.result != result_in_order) continue;
     const dnnl::matmul::primitive_desc desc(builder.runtime().engine(), attempt.a, attempt.b,
                                             attempt.result, attributes, /*allow_empty=*/true);
     if (!IsGood(desc)) continue;

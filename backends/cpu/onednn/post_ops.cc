@@ -70,9 +70,10 @@ algorithm AlgorithmOf(const Operation& operation) {
 }  // namespace
 
 Result<std::vector<Operation>> TranslatePostOps(const program::Program& program,
-                                                const program::Step& step, program::ExprId root) {
+                                                const program::Step& step, program::ExprId root,
+                                                epilogue::ReadTypes types) {
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<Operation> operations,
-                           epilogue::OperationsOf(program, step, root));
+                           epilogue::OperationsOf(program, step, root, types));
   if (std::ranges::count(operations, Kind::kGelu, &Operation::kind) > 0) {
     return Status(Code::kUnsupportedAttribute,
                   "oneDNN's error function loses digits that the reference keeps.");
@@ -95,19 +96,19 @@ Result<BoundPostOps> BoundPostOps::Create(std::vector<Operation> operations,
   bound.operands_.resize(bound.operations_.size());
   for (size_t k = 0; k < bound.operations_.size(); ++k) {
     if (!bound.operations_[k].is_binary()) continue;
+    const DataType type = DataTypeOf(operands[k].type);
     Extents distinct = extents;
     bool is_whole = true;
     for (size_t axis = 0; axis < extents.size(); ++axis) {
       if (operands[k].strides[axis] == 0) distinct[axis] = 1;
       is_whole = is_whole && distinct[axis] == extents[axis];
     }
-    const std::optional<Desc> given = Strided(distinct, operands[k].strides);
+    const std::optional<Desc> given = Strided(distinct, operands[k].strides, type);
     if (!given) {
       return Status(Code::kUnsupportedShape,
                     "An operand of the epilogue has strides that oneDNN cannot say.");
     }
-    bound.operands_[k] = {std::move(operands[k]), *given,
-                          is_whole ? Any(distinct) : Dense(distinct)};
+    bound.operands_[k] = {std::move(operands[k]), *given, (is_whole ? Any : Dense)(distinct, type)};
   }
   return bound;
 }

@@ -20,7 +20,8 @@ namespace onnxifi::onednn {
 // those of epilogue::OperationsOf, or UNSUPPORTED_ATTRIBUTE where there are too many.
 base::Result<std::vector<epilogue::Operation>> TranslatePostOps(const program::Program& program,
                                                                 const program::Step& step,
-                                                                program::ExprId root);
+                                                                program::ExprId root,
+                                                                epilogue::ReadTypes types);
 
 // Post-ops as attributes and arguments of a primitive whose destination has `extents`;
 // `operands[k]` is the other operand of operations[k], if it has one. A whole tensor takes

@@ -90,10 +90,11 @@ TEST(PostOpsTest, RefusesMoreThanFits) {
   step.reads = {program::DenseView(program.AddBuffer(buffer), buffer.type, buffer.shape)};
   Expr value = program::Accumulator(program.exprs, ElementType::kFloat32);
   for (int k = 0; k < 28; ++k) value = value + Load(program.exprs, ElementType::kFloat32, 0);
-  EXPECT_TRUE(TranslatePostOps(program, step, value.id()).ok());
+  EXPECT_TRUE(TranslatePostOps(program, step, value.id(), epilogue::ReadTypes::kFloat32).ok());
   value = value + Load(program.exprs, ElementType::kFloat32, 0);
-  EXPECT_THAT(TranslatePostOps(program, step, value.id()).status().Text(),
-              HasSubstr("more operations (29)"));
+  EXPECT_THAT(
+      TranslatePostOps(program, step, value.id(), epilogue::ReadTypes::kFloat32).status().Text(),
+      HasSubstr("more operations (29)"));
 }
 
 }  // namespace

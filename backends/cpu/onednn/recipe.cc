@@ -25,6 +25,7 @@ namespace onnxifi::onednn {
 using base::Code;
 using base::Result;
 using base::Status;
+using tensor::ElementType;
 
 namespace {
 
@@ -52,6 +53,27 @@ Status CheckCopy(const Extents& extents) {
   return Status(Code::kUnsupportedShape, "An operand of " + tensor::ToString(extents) +
                                              " exceeds what is written out for a primitive (" +
                                              std::to_string(kMaxElements) + " elements).");
+}
+
+// What the step stores, before it is rounded to the type of its result: a primitive rounds as it
+// stores, to the type of its factors if it does.
+Result<program::ExprId> FindSums(const program::Program& program, const program::Step& step,
+                                 ElementType factor_type) {
+  const program::ExprId root = RootsOf(step)[0];
+  const ElementType type = step.writes[0].type;
+  if (type == ElementType::kFloat32) return root;
+  if (type != factor_type) {
+    return Status(Code::kUnsupportedDatatype, "The result is " + std::string(tensor::Name(type)) +
+                                                  "; the primitives are used for float32.");
+  }
+  const program::ExprNode& node = program.exprs[root];
+  const bool is_rounding =
+      node.op == program::ExprOp::kCast &&
+      static_cast<tensor::Rounding>(node.payload >> 1) == tensor::Rounding::kNearestEven;
+  if (is_rounding) return node.operands[0];
+  return Status(Code::kUnsupportedAttribute,
+                "The epilogue computes in " + std::string(tensor::Name(type)) +
+                    "; a primitive computes in float32 and rounds what it stores.");
 }
 
 Status CheckLoops(const device::Facts& facts) {
@@ -101,7 +123,9 @@ class Kernel final : public device::Kernel {
         otherwise_(std::move(otherwise)),
         otherwise_name_(otherwise_ == nullptr ? "" : recipe.otherwise_->implementation()) {
     for (int k = 0; k < program::OperandCount(recipe.facts_.step); ++k) {
-      is_plain_.push_back(runtime::CheckPlain(recipe.facts_.program, recipe.facts_.step, k).ok());
+      is_plain_.push_back(
+          runtime::CheckPlain(recipe.facts_.program, recipe.facts_.step, k, recipe.factor_type_)
+              .ok());
     }
   }
 
@@ -130,7 +154,7 @@ class Kernel final : public device::Kernel {
         ++(has_loops ? runtime_.counts().between_loops : runtime_.counts().alone);
         std::optional<reference::Epilogue> epilogue;
         if (has_loops) {
-          epilogue.emplace(*roots_, tensor::ElementType::kFloat32, step, runtime_.pool());
+          epilogue.emplace(*roots_, ElementType::kFloat32, step, runtime_.pool());
         }
         Work work = builder.TakeWork();
         std::vector<bool> reads = ReadsOf(step, work, has_loops, constants);
@@ -175,7 +199,11 @@ class Kernel final : public device::Kernel {
     }
     for (size_t k = 0; k < prologues_.size(); ++k) {
       Tensor& operand = task.operands.emplace_back();
-      if (is_plain_[k] && (!has_loops || HasDescriptor(step, static_cast<int>(k)))) {
+      // What loops write out is float32, and so are both factors then.
+      const bool is_float32 = step.reads[k].type == ElementType::kFloat32;
+      const bool is_read =
+          is_plain_[k] && (!has_loops || (is_float32 && HasDescriptor(step, static_cast<int>(k))));
+      if (is_read) {
         operand.view = step.reads[k];
         continue;
       }
@@ -203,13 +231,9 @@ class Kernel final : public device::Kernel {
       ONNXIFI_RETURN_IF_ERROR(prologue.Run(constants, memory->data(), runtime_.pool()));
       evaluated = std::move(memory);
     }
-    return Tensor{{program::kNoBuffer,
-                   tensor::ElementType::kFloat32,
-                   0,
-                   tensor::DenseStrides(extents),
-                   {},
-                   {}},
-                  evaluated};
+    return Tensor{
+        {program::kNoBuffer, ElementType::kFloat32, 0, tensor::DenseStrides(extents), {}, {}},
+        evaluated};
   }
 
   const std::string_view implementation_;
@@ -266,36 +290,42 @@ runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::
                                  LayOut lay_out, EdgePlacement edge_placement) {
   const program::Step& step = facts.step;
   const program::Contract* contract = step.As<program::Contract>();
-  const tensor::ElementType accumulator = contract != nullptr
-                                              ? contract->accumulator
-                                              : std::get<program::Window>(step.body).accumulator;
-  if (accumulator != tensor::ElementType::kFloat32) {
+  const ElementType accumulator = contract != nullptr
+                                      ? contract->accumulator
+                                      : std::get<program::Window>(step.body).accumulator;
+  if (accumulator != ElementType::kFloat32) {
     return Status(Code::kUnsupportedDatatype, "The step accumulates in " +
                                                   std::string(tensor::Name(accumulator)) +
                                                   "; the primitives are used for float32.");
   }
   std::vector<epilogue::Operation> post_ops;
+  ElementType factor_type = ElementType::kFloat32;
   if (edge_placement == EdgePlacement::kInPrimitive) {
+    if (contract != nullptr && step.reads[0].type == ElementType::kBfloat16 &&
+        HasBfloat16Products()) {
+      factor_type = ElementType::kBfloat16;
+    }
     for (int k = 0; k < program::OperandCount(step); ++k) {
-      ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, k));
+      ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, k, factor_type));
     }
     if (step.writes.size() != 1) {
       return Status(
           Code::kUnsupportedAttribute,
           "The step has " + std::to_string(step.writes.size()) + " results; a primitive has one.");
     }
-    if (step.writes[0].type != tensor::ElementType::kFloat32) {
-      return Status(Code::kUnsupportedDatatype, "The result is " +
-                                                    std::string(tensor::Name(step.writes[0].type)) +
-                                                    "; the primitives are used for float32.");
-    }
-    ONNXIFI_ASSIGN_OR_RETURN(post_ops, TranslatePostOps(facts.program, step, RootsOf(step)[0]));
+    ONNXIFI_ASSIGN_OR_RETURN(const program::ExprId sums,
+                             FindSums(facts.program, step, factor_type));
+    const bool is_narrow = factor_type == ElementType::kBfloat16;
+    ONNXIFI_ASSIGN_OR_RETURN(post_ops,
+                             TranslatePostOps(facts.program, step, sums,
+                                              is_narrow ? epilogue::ReadTypes::kFloat32OrBfloat16
+                                                        : epilogue::ReadTypes::kFloat32));
   } else {
     // What surrounds the primitive has to be something that the loops can compute.
     ONNXIFI_RETURN_IF_ERROR(CheckLoops(facts));
   }
   return std::unique_ptr<const device::Recipe>(std::make_unique<Recipe>(
-      implementation, facts, lay_out, edge_placement, std::move(post_ops)));
+      implementation, facts, lay_out, edge_placement, factor_type, std::move(post_ops)));
 }
 
 bool IsGood(const dnnl::primitive_desc_base& desc) {

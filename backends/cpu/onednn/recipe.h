@@ -23,11 +23,12 @@
 
 namespace onnxifi::onednn {
 
-// Where prologues and epilogue are computed: by the primitive, which reads float32 tensors as they
-// lie and appends what it can, or by the reference's loops before and after it.
+// Where prologues and epilogue are computed: by the primitive, which reads tensors as they lie and
+// appends what it can, or by the reference's loops before and after it.
 enum class EdgePlacement : uint8_t { kInPrimitive, kInLoops };
 
-// A bound step, its operands and its result as float32 tensors.
+// A bound step, its operands and its result as tensors of float32, or bfloat16 where a product's
+// operands are that.
 struct Task {
   const device::BoundStep& step;
   std::span<const epilogue::Operation> post_ops;  // empty for kInLoops
@@ -44,12 +45,15 @@ using LayOut = base::Status (*)(const Task& task, SequenceBuilder& builder);
 
 class Recipe final : public runtime::Recipe {
  public:
+  // `factor_type` is what operands in memory have, float32 or bfloat16.
   Recipe(std::string_view implementation, const device::Facts& facts, LayOut lay_out,
-         EdgePlacement edge_placement, std::vector<epilogue::Operation> post_ops)
+         EdgePlacement edge_placement, tensor::ElementType factor_type,
+         std::vector<epilogue::Operation> post_ops)
       : implementation_(implementation),
         facts_(facts),
         lay_out_(lay_out),
         edge_placement_(edge_placement),
+        factor_type_(factor_type),
         post_ops_(std::move(post_ops)) {}
 
   std::string_view implementation() const override { return implementation_; }
@@ -75,6 +79,7 @@ class Recipe final : public runtime::Recipe {
   device::Facts facts_;
   LayOut lay_out_;
   EdgePlacement edge_placement_;
+  tensor::ElementType factor_type_;
   std::vector<epilogue::Operation> post_ops_;
   std::shared_ptr<const device::Recipe> otherwise_;
 };
@@ -95,6 +100,10 @@ runtime::RecipeResult SelectPooling(const device::Facts& facts, EdgePlacement ed
                                     std::string_view implementation);
 runtime::RecipeResult SelectLrn(const device::Facts& facts, EdgePlacement edge_placement,
                                 std::string_view implementation);
+
+// Whether the windows of a convolution are such that oneDNN takes them: over extents that are
+// known, within the input but for padding on either side of less than half a kernel.
+bool HasUsualWindows(const program::Step& step);
 
 // The second half of every Select: the edges, then the recipe.
 runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::Facts& facts,

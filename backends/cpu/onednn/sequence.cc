@@ -164,7 +164,7 @@ base::Status Sequence::RunPrimitives(Context& context, device::Addresses address
 
 StoredTensor SequenceBuilder::At(const Tensor& tensor, Desc desc) const {
   return {std::move(desc), tensor.view.buffer, tensor.packed,
-          tensor.view.offset * static_cast<int64_t>(sizeof(float))};
+          tensor.view.offset * tensor::BitWidth(tensor.view.type) / 8};
 }
 
 StoredTensor SequenceBuilder::NewPlace(const Desc& desc) {

@@ -7,13 +7,14 @@
 #include <string>
 #include <string_view>
 
+#include "backends/core/program/product_operand.h"
+
 namespace onnxifi::runtime {
 
 using base::Code;
 using base::Status;
 using program::Contract;
 using program::ExprNode;
-using program::ExprOp;
 using tensor::ElementType;
 
 namespace {
@@ -37,10 +38,9 @@ Status CheckPlain(const program::Program& program, const program::Step& step, in
                   role + " is padded by its view; a primitive reads whole tensors.");
   }
   if (contract == nullptr) return base::Ok();
+  const program::ProductOperand factor = program::FindProductOperand(program, step, operand);
+  if (factor.is_stored && factor.zero_point == program::kNoExpr) return base::Ok();
   const ExprNode& node = program.exprs[operand == 0 ? contract->a_prologue : contract->b_prologue];
-  const bool is_load = node.op == ExprOp::kLoad && node.operands.empty() &&
-                       node.payload == static_cast<uint64_t>(operand);
-  if (is_load) return base::Ok();
   return Status(Code::kUnsupportedAttribute, role + " is computed while it is read (" +
                                                  std::string(program::Name(node.op)) +
                                                  "); a primitive reads it from memory.");

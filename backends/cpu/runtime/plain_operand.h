@@ -11,8 +11,8 @@
 
 namespace onnxifi::runtime {
 
-// Ok for a plain operand of `type`; else UNSUPPORTED_* with the reason: another type, padded by its
-// view, or computed while it is read.
+// Ok for a plain operand of `type`, which may be widened to the type of the sum; else UNSUPPORTED_*
+// with the reason: another type, padded by its view, or computed while it is read.
 base::Status CheckPlain(const program::Program& program, const program::Step& step, int operand,
                         tensor::ElementType type = tensor::ElementType::kFloat32);
 

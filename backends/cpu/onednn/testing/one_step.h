@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OneStep: for tests: a step over float32 operands with strides of any kind, bound by an
-// implementation of this folder and run beside the reference's loops.
+// OneStep: for tests: a step over operands of float32, or all of bfloat16, with strides of any
+// kind, bound by an implementation of this folder and run beside the reference's loops.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ONEDNN_TESTING_ONE_STEP_H_
 #define ONNXIFI_BACKENDS_CPU_ONEDNN_TESTING_ONE_STEP_H_
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backends/core/reference/device.h"
+#include "backends/core/tensor/convert.h"
 #include "backends/cpu/onednn/recipe.h"
 
 namespace onnxifi::onednn {
@@ -25,6 +26,8 @@ class OneStep {
  public:
   using Select = runtime::RecipeResult (*)(const device::Facts& facts, EdgePlacement edge_placement,
                                            std::string_view implementation);
+
+  explicit OneStep(tensor::ElementType type = tensor::ElementType::kFloat32) : type_(type) {}
 
   program::Program program;
   program::Step step;
@@ -39,7 +42,10 @@ class OneStep {
     step.writes.push_back(Add(extents, strides));
     step.domain = {extents.begin(), extents.end()};
   }
-  program::Expr LoadOf(int read) { return program::Load(program.exprs, kFloat, read); }
+  // In float32, in which everything is computed.
+  program::Expr LoadOf(int read) { return Cast(program::Load(program.exprs, type_, read), kFloat); }
+  // What is stored of it.
+  program::ExprId Rounded(program::Expr sum) const { return Cast(sum, type_).id(); }
   program::Expr Accumulated() { return program::Accumulator(program.exprs, kFloat); }
 
   // What a binding became, and whether it did the step.
@@ -62,8 +68,8 @@ class OneStep {
     const device::Selection expected_selection = *expected_device.Select({program, step});
     const auto expected_kernel = *expected_device.Build(*expected_selection.recipe);
     Outcome outcome;
-    const std::vector<std::vector<float>> expected = RunKernel(*expected_kernel, nullptr);
-    const std::vector<std::vector<float>> actual = RunKernel(*kernel, &outcome.detail);
+    const std::vector<std::vector<double>> expected = RunKernel(*expected_kernel, nullptr);
+    const std::vector<std::vector<double>> actual = RunKernel(*kernel, &outcome.detail);
     for (size_t buffer = 0; buffer < actual.size(); ++buffer) {
       for (size_t k = 0; k < actual[buffer].size(); ++k) {
         outcome.different += IsClose(actual[buffer][k], expected[buffer][k]) ? 0 : 1;
@@ -75,8 +81,8 @@ class OneStep {
  private:
   static constexpr tensor::ElementType kFloat = tensor::ElementType::kFloat32;
 
-  static bool IsClose(float actual, float expected) {
-    return actual == expected || std::fabs(actual - expected) <= 1e-5F * (1 + std::fabs(expected));
+  static bool IsClose(double actual, double expected) {
+    return actual == expected || std::fabs(actual - expected) <= 1e-5 * (1 + std::fabs(expected));
   }
 
   program::View Add(const Extents& extents, const Extents& strides) {
@@ -87,7 +93,7 @@ class OneStep {
       elements += (extents[axis] - 1) * in_elements[axis];
     }
     program::Buffer buffer;
-    buffer.type = view.type = kFloat;
+    buffer.type = view.type = type_;
     buffer.shape = {elements};
     view.buffer = program.AddBuffer(std::move(buffer));
     view.strides = {in_elements.begin(), in_elements.end()};
@@ -95,26 +101,37 @@ class OneStep {
   }
 
   // What all buffers hold afterwards. They start as small integers, whose sums are exact.
-  std::vector<std::vector<float>> RunKernel(device::Kernel& kernel, std::string* detail) const {
+  std::vector<std::vector<double>> RunKernel(device::Kernel& kernel, std::string* detail) const {
     std::mt19937 random(1);
-    std::vector<std::vector<float>> buffers;
+    std::vector<tensor::Tensor> tensors;
     std::vector<std::byte*> addresses;
     for (const program::Buffer& buffer : program.buffers) {
-      std::vector<float>& values =
-          buffers.emplace_back(static_cast<size_t>(buffer.shape[0].constant()));
-      for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 9) - 4);
-      addresses.push_back(reinterpret_cast<std::byte*>(values.data()));
+      const int64_t count = buffer.shape[0].constant();
+      tensor::Tensor& values = tensors.emplace_back(*tensor::Tensor::Allocate(type_, {count}));
+      for (int64_t k = 0; k < count; ++k) {
+        const auto value = static_cast<double>(static_cast<int>(random() % 9) - 4);
+        tensor::StoreScalar(type_, values.mutable_data(), k,
+                            tensor::CastScalar(tensor::ElementType::kFloat64, type_, {.f = value}));
+      }
+      addresses.push_back(values.mutable_data());
     }
     const std::vector<std::byte*> constants(addresses.size(), nullptr);
     const base::Result<std::unique_ptr<device::BoundKernel>> bound =
         kernel.Bind(device::Bind(program, step, /*dims=*/{}), constants);
     EXPECT_TRUE(bound.ok()) << bound.status().Text();
-    if (!bound.ok()) return buffers;
+    if (!bound.ok()) return {};
     const base::Status status = (*bound)->Run(addresses);
     EXPECT_TRUE(status.ok()) << status.Text();
     if (detail != nullptr) *detail = (*bound)->Detail();
-    return buffers;
+    std::vector<std::vector<double>> contents;
+    for (const tensor::Tensor& values : tensors) {
+      std::vector<double>& content = contents.emplace_back();
+      for (int64_t k = 0; k < values.element_count(); ++k) content.push_back(values.AsDouble(k));
+    }
+    return contents;
   }
+
+  const tensor::ElementType type_;
 };
 
 }  // namespace onnxifi::onednn
