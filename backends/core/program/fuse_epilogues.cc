@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backends/core/program/buffer_uses.h"
+#include "backends/core/program/kept_precision.h"
 #include "backends/core/program/passes.h"
 
 namespace onnxifi::program {
@@ -52,12 +53,19 @@ std::optional<Step> Joined(Program& program, const Step& producer, const Step& c
     if (node.op == ExprOp::kIndex || (node.op == ExprOp::kLoad && !is_plain_load))
       return std::nullopt;
   }
+  const KeptPrecision kept(program, consumer);
+  const auto loads_result = [&](const ExprNode& node) {
+    return node.op == ExprOp::kLoad && new_read[node.payload] < 0;
+  };
   std::unordered_map<ExprId, ExprId> done;
   auto replace = [&](ExprId id) {
     ExprNode node = program.exprs[id];
+    if (node.op == ExprOp::kCast && loads_result(program.exprs[node.operands[0]])) {
+      return kept.Unrounded(id, accumulated);
+    }
     if (node.op != ExprOp::kLoad) return kNoExpr;
-    int read = new_read[node.payload];
-    if (read < 0) return accumulated;
+    if (loads_result(node)) return accumulated;
+    const int read = new_read[node.payload];
     node.payload = static_cast<uint64_t>(read);
     return program.exprs.Add(std::move(node));
   };

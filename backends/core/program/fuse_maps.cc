@@ -9,6 +9,7 @@
 
 #include "backends/core/program/body_exprs.h"
 #include "backends/core/program/buffer_uses.h"
+#include "backends/core/program/kept_precision.h"
 #include "backends/core/program/passes.h"
 
 namespace onnxifi::program {
@@ -121,10 +122,17 @@ class Inliner {
       if (!axes) return std::nullopt;
       replacement[r] = Moved(map.roots[0], *axes, joined);
     }
+    const KeptPrecision kept(program_, reader_);
     std::unordered_map<ExprId, ExprId> done;
     bool is_indexed = false;
     auto replace = [&](ExprId id) {
       ExprNode node = program_.exprs[id];
+      if (node.op == ExprOp::kCast) {
+        const ExprNode& load = program_.exprs[node.operands[0]];
+        const bool is_replaced = load.op == ExprOp::kLoad && load.operands.empty() &&
+                                 replacement[load.payload] != kNoExpr;
+        return is_replaced ? kept.Unrounded(id, replacement[load.payload]) : kNoExpr;
+      }
       if (node.op != ExprOp::kLoad) return kNoExpr;
       size_t read = node.payload;
       if (replacement[read] != kNoExpr) {

@@ -175,11 +175,11 @@ class Reader {
     return std::nullopt;
   }
 
-  // Whether `id` is x / sqrt(2), as far as float32 can tell.
+  // Whether `id` is x / sqrt(2), as far as the type of the model can tell.
   bool IsOverRootOfTwo(ExprId id, ExprId x) const {
-    constexpr double kUnit = 1e-7;
+    const double unit = types_ == ReadTypes::kFloat32 ? 1e-7 : 0x1p-9;
     const auto is_about = [&](double number, double exact) {
-      return std::fabs(number - exact) <= kUnit * exact;
+      return std::fabs(number - exact) <= unit * exact;
     };
     if (const auto scaled = WithNumber(id, ExprOp::kMul)) {
       return scaled->other == x && is_about(scaled->number, std::numbers::sqrt2 / 2);

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <utility>
 
 #include "backends/cpu/onednn/recipe.h"
@@ -119,6 +120,20 @@ TEST_F(Bfloat16Test, RowsWithGapsAreTaken) {
   one.Write({5, 7}, {9, 1});
   one.step.body = std::move(contract);
   ExpectTaken(one, SelectMatMul);
+}
+
+// Functions that oneDNN computes roughly are good enough for results of bfloat16.
+TEST_F(Bfloat16Test, RoughFunctionsAreTaken) {
+  const auto gelu = [](Expr x) {
+    const Expr erf = Unary(program::ExprOp::kErf, x / Like(x, 1.4140625));
+    return x * (erf + Like(x, 1)) * Like(x, 0.5);
+  };
+  const auto tanh = [](Expr x) { return Unary(program::ExprOp::kTanh, x); };
+  for (const auto& function : {std::function<Expr(Expr)>(gelu), std::function<Expr(Expr)>(tanh)}) {
+    OneStep one = MakeProduct({}, 9, 3, 33, false);
+    one.step.As<Contract>()->roots = {one.Rounded(function(one.Accumulated()))};
+    ExpectTaken(one, SelectMatMul);
+  }
 }
 
 // What bfloat16 is in the middle of an epilogue a primitive would keep in float32.

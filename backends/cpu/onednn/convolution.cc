@@ -257,7 +257,7 @@ bool HasUsualWindows(const program::Step& step) {
     const int64_t pad_end = end - pad.constant() - in.constant();
     const bool has_one_window = out.constant() == 1;
     if (reach > in.constant() || pad.constant() < 0 || 2 * pad.constant() >= reach + 1 ||
-        2 * pad_end >= reach + 1 || contract.strides[axis] > reach ||
+        2 * pad_end >= reach + 1 || (kernel.constant() > 1 && contract.strides[axis] > reach) ||
         (has_one_window && pad_end < 0)) {
       return false;
     }
