@@ -116,6 +116,11 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
   }
   ONNXIFI_RETURN_IF_ERROR(
       times.Time("constant_steps", [&] { return FoldConstantSteps(program, host); }));
+  if (program.has_fast_algorithms) {
+    ONNXIFI_RETURN_IF_ERROR(RunPass("fold_factors", times, program, program::FoldFactors));
+    ONNXIFI_RETURN_IF_ERROR(
+        times.Time("constant_steps", [&] { return FoldConstantSteps(program, host); }));
+  }
   // What the constants were made of.
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
   // What follows a kernel by itself is not to become a part of a function that it does not know.

@@ -62,8 +62,15 @@ void ForwardCopies(Program& program, const Accepts& accepts);
 using PrefersWideFloats = std::function<bool(const Program& program, const Step& step)>;
 
 // Has Maps widen the tensors of narrow floats that such steps read, once for all readers, and round
-// their results, where the device prefers it. Of a constant that is a matter of loading.
+// their results, where the device prefers it. Of a constant that is a matter of loading. With fast
+// algorithms, element-wise steps and rows of a type whose products are all widened stay in float32
+// too, and only what leaves them is rounded.
 void WidenFloats(Program& program, const PrefersWideFloats& prefers);
+
+// Moves what a Map multiplies each output channel of a product by into the product's weights, where
+// both are constants of float32, and leaves the Map nothing but a summand per channel. The new
+// constants are steps, to be computed once.
+void FoldFactors(Program& program);
 
 // Whether the device multiplies operands of narrow types as they are in memory, at least as fast as
 // when they are widened first. `step` is a product with such operands.
