@@ -49,7 +49,8 @@ bool IsContinuous(const ExprPool& pool, const ExprNode& node) {
 
 }  // namespace
 
-KeptPrecision::KeptPrecision(const Program& program, const Step& reader) : program_(program) {
+KeptPrecision::KeptPrecision(const Program& program, const Step& reader)
+    : program_(program), reader_(reader) {
   const ExprPool& pool = program.exprs;
   const ExprIds roots = BodyExprs(reader);
   may_drop_ = program.has_fast_algorithms &&
@@ -78,6 +79,28 @@ ExprId KeptPrecision::Unrounded(ExprId cast, ExprId root) const {
   const ExprId exact = rounding.operands[0];
   const bool is_same = program_.exprs[exact].type == widening.type;
   return is_same && tensor::IsFloat(widening.type) ? exact : kNoExpr;
+}
+
+bool KeptPrecision::MayWiden(size_t number) const {
+  const ExprPool& pool = program_.exprs;
+  const ExprIds roots = BodyExprs(reader_);
+  const auto is_load = [&](ExprId id) {
+    return pool[id].op == ExprOp::kLoad && pool[id].payload == number;
+  };
+  if (!may_drop_) return false;
+  for (ExprId id : Reachable(pool, roots)) {
+    const ExprNode& node = pool[id];
+    if (is_load(id)) {
+      const bool is_root = std::ranges::find(roots, id) != roots.end();
+      if (!node.operands.empty() || (is_root && reader_.As<Map>() == nullptr)) return false;
+      continue;
+    }
+    if (std::ranges::none_of(node.operands, is_load)) continue;
+    const bool is_widening = node.op == ExprOp::kCast && tensor::IsFloat(node.type) &&
+                             !IsNarrow(node.type) && !exposed_.contains(id);
+    if (!is_widening) return false;
+  }
+  return true;
 }
 
 }  // namespace onnxifi::program

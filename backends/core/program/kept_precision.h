@@ -25,9 +25,13 @@ class KeptPrecision {
   // a node of the reader over that load, widens it to the same type again; kNoExpr where `cast`
   // does anything else, or may not.
   ExprId Unrounded(ExprId cast, ExprId root) const;
+  // Whether all that the reader has of read `number` are elements at its own place, which may be
+  // unrounded: it widens them, or copies them to a result of their type.
+  bool MayWiden(size_t number) const;
 
  private:
   const Program& program_;
+  const Step& reader_;
   bool may_drop_ = false;
   std::unordered_set<ExprId> exposed_;  // what reaches a result without being narrow on the way
 };

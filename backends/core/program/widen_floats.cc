@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // WidenFloats: products and windows of narrow floats get their tensors from Maps that widen them,
-// and give their results to Maps that round them, so that kernels for float32 compute them.
+// and give their results to Maps that round them, so that kernels for float32 compute them. With
+// fast algorithms the steps between them read what was not rounded yet and give theirs to such Maps
+// too, so that nothing is left of the narrow type where nobody asks for it.
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "backends/core/program/body_exprs.h"
+#include "backends/core/program/kept_precision.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/product_operand.h"
 
@@ -29,10 +33,24 @@ class Widener {
 
   void Run() {
     std::vector<Step> steps = std::move(program_.steps);
-    for (Step& step : steps) {
-      const bool is_sum = step.As<Contract>() != nullptr || step.As<Window>() != nullptr;
-      if (is_sum && HasNarrow(step) && prefers_(program_, step)) {
+    std::vector<bool> are_preferred;
+    for (const Step& step : steps) {
+      const bool has_narrow = IsSum(step) && HasNarrow(step);
+      are_preferred.push_back(has_narrow && prefers_(program_, step));
+      if (!has_narrow) continue;
+      std::set<ElementType>& types = are_preferred.back() ? kept_types_ : products_;
+      for (const View& read : step.reads) types.insert(read.type);
+    }
+    // What a product takes as it is, is not widened in between.
+    for (const ElementType type : products_) kept_types_.erase(type);
+    if (!program_.has_fast_algorithms) kept_types_.clear();
+    for (size_t number = 0; number < steps.size(); ++number) {
+      Step& step = steps[number];
+      if (are_preferred[number]) {
         for (View& read : step.reads) WidenRead(read, step);
+        AddWithWideResult(std::move(step));
+      } else if (IsArithmetic(step)) {
+        WidenReadsBetween(step);
         AddWithWideResult(std::move(step));
       } else {
         Add(std::move(step));
@@ -42,6 +60,19 @@ class Widener {
   }
 
  private:
+  static bool IsSum(const Step& step) {
+    return step.As<Contract>() != nullptr || step.As<Window>() != nullptr;
+  }
+  // Whether the step is one between sums, of a type that is kept wide there. What a model rounds
+  // from a wider type on purpose stays as it is.
+  bool IsArithmetic(const Step& step) const {
+    if (!step.As<Map>() && !step.As<Reduce>() && !step.As<Row>()) return false;
+    if (step.writes.size() != 1 || !kept_types_.contains(step.writes[0].type)) return false;
+    const ExprNode& root = program_.exprs[BodyExprs(step).back()];
+    return step.As<Map>() == nullptr || root.op != ExprOp::kCast ||
+           program_.exprs[root.operands[0]].op != ExprOp::kLoad;
+  }
+
   // Whether all of a buffer is of the type that the view has; elements under another type are none.
   bool IsWidened(const View& view) const {
     if (view.buffer == kNoBuffer || !IsNarrow(view.type)) return false;
@@ -54,7 +85,10 @@ class Widener {
 
   void Add(Step step) {
     // What was widened of it before is no longer what it holds.
-    for (const View& write : step.writes) wide_.erase(write.buffer);
+    for (const View& write : step.writes) {
+      wide_.erase(write.buffer);
+      kept_.erase(write.buffer);
+    }
     done_.push_back(std::move(step));
   }
 
@@ -82,6 +116,23 @@ class Widener {
     ReplaceLoads(number, step);
   }
 
+  // Puts the reads of what was not rounded yet on that, where the step may have it, and those of
+  // constants on wide ones, which nobody computes in a run.
+  void WidenReadsBetween(Step& step) {
+    for (size_t number = 0; number < step.reads.size(); ++number) {
+      View& read = step.reads[number];
+      if (!IsWidened(read) || !KeptPrecision(program_, step).MayWiden(number)) continue;
+      const auto at = kept_.find(read.buffer);
+      if (at != kept_.end()) {
+        read.buffer = at->second;
+        read.type = kWide;
+        ReplaceLoads(number, step);
+      } else if (program_.buffers[read.buffer].kind == Buffer::Kind::kConstant) {
+        WidenRead(read, step);
+      }
+    }
+  }
+
   // In expressions, a widened load is the load itself now; others round it back, which loses
   // nothing.
   void ReplaceLoads(uint64_t number, Step& step) {
@@ -105,27 +156,46 @@ class Widener {
 
   // Where the step's last operation is to round its only result, a Map does that.
   void AddWithWideResult(Step step) {
-    ExprIds& roots =
-        step.As<Contract>() != nullptr ? step.As<Contract>()->roots : step.As<Window>()->roots;
+    ExprIds& roots = RootsOf(step);
     const ExprNode& root = program_.exprs[roots[0]];
     if (roots.size() != 1 || root.op != ExprOp::kCast || !IsNarrow(root.type) ||
         program_.exprs[root.operands[0]].type != kWide) {
       return Add(std::move(step));
     }
-    const BufferId wide = program_.AddBuffer({Buffer::Kind::kTemporary, kWide, step.domain});
-    const View sums = DenseView(wide, kWide, step.domain);
+    Shape shape = step.domain;
+    if (const Reduce* reduce = step.As<Reduce>()) shape.resize(shape.size() - reduce->axes);
+    // Of a row, a result may be one element.
+    const View& written = step.writes[0];
+    if (step.As<Row>() != nullptr && !IsDense({written, shape})) return Add(std::move(step));
+    const BufferId wide = program_.AddBuffer({Buffer::Kind::kTemporary, kWide, shape});
+    const View sums = DenseView(wide, kWide, shape);
     const View result = std::exchange(step.writes[0], sums);
-    const Shape domain = step.domain;
     const int node = step.node;
     roots[0] = root.operands[0];
     Add(std::move(step));
-    AddCast(sums, result, domain, node);
+    AddCast(sums, result, shape, node);
+    const Buffer& buffer = program_.buffers[result.buffer];
+    if (kept_types_.contains(result.type) && IsWidened(result) && buffer.shape == shape &&
+        IsDense({result, shape})) {
+      wide_[result.buffer] = kept_[result.buffer] = wide;
+    }
+  }
+
+  static ExprIds& RootsOf(Step& step) {
+    if (Contract* contract = step.As<Contract>()) return contract->roots;
+    if (Window* window = step.As<Window>()) return window->roots;
+    if (Map* map = step.As<Map>()) return map->roots;
+    if (Reduce* reduce = step.As<Reduce>()) return reduce->roots;
+    return step.As<Row>()->roots;
   }
 
   Program& program_;
   const PrefersWideFloats& prefers_;
   std::vector<Step> done_;
-  std::unordered_map<BufferId, BufferId> wide_;  // the copies that are true at this point
+  std::set<ElementType> kept_types_;  // of which what is not rounded goes from step to step
+  std::set<ElementType> products_;    // of operands that a product takes as they are
+  // At this point: wide copies of buffers, and those of them that were not rounded.
+  std::unordered_map<BufferId, BufferId> wide_, kept_;
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // WidenFloats: products and windows read float32 and write float32, and compute what they did, on
-// the reference; a tensor with several readers is widened once, one that is overwritten again.
+// the reference; a tensor with several readers is widened once, one that is overwritten again. With
+// fast algorithms nothing is rounded between them.
 
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "backends/core/execution/testing/run_on_numbers.h"
+#include "backends/core/program/body_exprs.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/testing/program_maker.h"
 #include "backends/core/program/verify.h"
@@ -27,6 +29,7 @@ Program Widened(const std::function<void(ProgramMaker&)>& make,
   ProgramMaker plain, widened;
   make(plain);
   make(widened);
+  widened.program.has_fast_algorithms = false;
   WidenFloats(widened.program, prefers);
   EXPECT_TRUE(Verify(widened.program).ok()) << ToString(widened.program);
   const std::vector<std::vector<float>> expected = RunOnNumbers(plain.program);
@@ -139,6 +142,113 @@ TEST(WidenFloatsTest, LeavesWhatTheDeviceDoesNotPrefer) {
       },
       [](const Program&, const Step&) { return false; });
   EXPECT_EQ(program.steps.size(), 3u) << ToString(program);
+}
+
+int CountRoundings(const Program& program, ElementType type) {
+  int count = 0;
+  for (const Step& step : program.steps) {
+    for (ExprId id : Reachable(program.exprs, BodyExprs(step))) {
+      const ExprNode& node = program.exprs[id];
+      count += node.op == ExprOp::kCast && node.type == type ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+// A function of float32, as a node of `type` computes it.
+ProgramMaker::Formula Node(ElementType type, const std::function<Expr(Expr)>& function) {
+  return [type, function](ExprPool&, const std::vector<Expr>& loads) {
+    return Cast(function(Cast(loads[0], kFloat32)), type);
+  };
+}
+Expr Third(Expr x) { return x / Like(x, 3); }
+
+// Two products with `between` them, the whole in `type` but for its inputs and output.
+std::function<void(ProgramMaker&)> Chain(
+    ElementType type, const std::function<Operand(ProgramMaker&, const Operand&)>& between) {
+  return [type, between](ProgramMaker& maker) {
+    const Operand x = maker.Map({6, 6}, {maker.Input({6, 6})}, To(type));
+    const Operand first = Product(maker, x, x);
+    const Operand last = Product(maker, between(maker, first), x);
+    maker.Output(maker.Map({6, 6}, {last}, To(kFloat32)));
+  };
+}
+
+Program WidenedFast(const std::function<void(ProgramMaker&)>& make,
+                    const PrefersWideFloats& prefers = PreferAll) {
+  ProgramMaker maker;
+  make(maker);
+  WidenFloats(maker.program, prefers);
+  RemoveDeadSteps(maker.program);
+  EXPECT_TRUE(Verify(maker.program).ok()) << ToString(maker.program);
+  return std::move(maker.program);
+}
+
+std::vector<std::vector<float>> ResultsOf(const std::function<void(ProgramMaker&)>& make) {
+  ProgramMaker maker;
+  make(maker);
+  return RunOnNumbers(maker.program);
+}
+
+// What rounds is the cast of the input, which the model has, and the last result.
+TEST(WidenFloatsTest, NothingIsRoundedBetweenProducts) {
+  const std::function<Operand(ProgramMaker&, const Operand&)> betweens[] = {
+      [](ProgramMaker&, const Operand& x) { return x; },
+      [](ProgramMaker& maker, const Operand& x) {
+        return maker.Map({6, 6}, {x}, Node(x.type(), Third));
+      },
+      [](ProgramMaker& maker, const Operand& x) {  // a copy in another order
+        const auto copy = [](ExprPool&, const std::vector<Expr>& loads) { return loads[0]; };
+        return maker.Map({6, 6}, {Permute(x, {1, 0})}, copy);
+      },
+  };
+  for (const ElementType type : {kFloat16, kBfloat16}) {
+    for (const auto& between : betweens) {
+      const Program program = WidenedFast(Chain(type, between));
+      ExpectWideProducts(program);
+      EXPECT_EQ(CountRoundings(program, type), 2) << ToString(program);
+      // As in float32 from the same inputs, and rounded once.
+      const auto wide = [&](ProgramMaker& maker) {
+        const Operand x = maker.Map({6, 6}, {maker.Input({6, 6})}, To(type));
+        const Operand given = maker.Map({6, 6}, {x}, To(kFloat32));
+        const Operand last = Product(maker, between(maker, Product(maker, given, given)), given);
+        const Operand rounded = maker.Map({6, 6}, {last}, To(type));
+        maker.Output(maker.Map({6, 6}, {rounded}, To(kFloat32)));
+      };
+      EXPECT_EQ(RunOnNumbers(program), ResultsOf(wide)) << ToString(program);
+    }
+  }
+}
+
+TEST(WidenFloatsTest, WhatTheModelRoundsOrWidensStaysSo) {
+  const auto floor = [](Expr x) { return Unary(ExprOp::kFloor, x); };
+  const std::function<Operand(ProgramMaker&, const Operand&)> betweens[] = {
+      [](ProgramMaker& maker, const Operand& x) {  // there and back, in nodes of their own
+        const Operand wide = maker.Map({6, 6}, {x}, To(kFloat32));
+        return maker.Map({6, 6}, {wide}, To(x.type()));
+      },
+      [floor](ProgramMaker& maker, const Operand& x) {
+        return maker.Map({6, 6}, {x}, Node(x.type(), floor));
+      },
+  };
+  for (const ElementType type : {kFloat16, kBfloat16}) {
+    for (const auto& between : betweens) {
+      const auto make = Chain(type, between);
+      EXPECT_EQ(RunOnNumbers(WidenedFast(make)), ResultsOf(make));
+    }
+  }
+}
+
+// A product that takes bfloat16 as it is would have to have it made first.
+TEST(WidenFloatsTest, AProductOfTheTypeKeepsWhatIsBetweenNarrow) {
+  const auto make = Chain(kBfloat16, [](ProgramMaker& maker, const Operand& x) {
+    return maker.Map({6, 6}, {x}, Node(x.type(), Third));
+  });
+  int asked = 0;
+  const Program program =
+      WidenedFast(make, [&asked](const Program&, const Step&) { return asked++ == 0; });
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(RunOnNumbers(program), ResultsOf(make)) << ToString(program);
 }
 
 }  // namespace
