@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "backends/cpu/transpose/transpose.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/gemm/quantized_matrix.cc"
 #include <hwy/foreach_target.h>
@@ -256,38 +258,82 @@ void Arrange(const QuantizedLayout& layout, const float* x, float* arranged) {
   }
 }
 
-// The numbers of a chunk, a byte each.
-HWY_INLINE void UnpackChunk(const uint8_t* numbers, int8_t* bytes) {
-  for (int64_t k = 0; k < kQuantizedChunk / 2; ++k) {
-    bytes[2 * k] = static_cast<int8_t>((numbers[k] & 15) - 8);
-    bytes[2 * k + 1] = static_cast<int8_t>((numbers[k] >> 4) - 8);
+// Of a chunk of the columns of a panel: the lanes that hold the numbers, and what blocks have, each
+// side by side, as the panel has its columns.
+struct PanelChunk {
+  static constexpr int64_t kWidth = 2 * HWY_MAX_BYTES / static_cast<int64_t>(sizeof(float));
+  static constexpr int64_t kMaxWords = kQuantizedChunk / 4;
+  static constexpr int64_t kMaxBlocks = kQuantizedChunk / 16;
+
+  HWY_ALIGN int32_t words[kMaxWords * kWidth] = {};
+  // Columns beyond the matrix are zeros.
+  HWY_ALIGN float scales[kMaxBlocks * kWidth] = {};
+  HWY_ALIGN float zeros[kMaxBlocks * kWidth] = {};
+};
+
+// The number of 8 bits at `place`, of the four in each lane.
+template <int place>
+HWY_INLINE Vec ByteAt(Ints lanes) {
+  return hn::ConvertTo(Tag(), hn::ShiftRight<24>(hn::ShiftLeft<24 - 8 * place>(lanes)));
+}
+
+// The first `count` of the numbers that lanes hold, as weights of rows one below the other.
+template <int bits, int place = 0>
+HWY_INLINE void StorePlaces(Ints lanes, Vec zero, Vec scale, int64_t count, int64_t width,
+                            float* to) {
+  if (place >= count) return;
+  const Vec number = [&] {
+    if constexpr (bits == 4) {
+      return NumbersAt<place>(lanes);
+    } else {
+      return ByteAt<place>(lanes);
+    }
+  }();
+  hn::StoreU(hn::Mul(hn::Sub(number, zero), scale), Tag(), to + place * width);
+  if constexpr (place + 1 < 32 / bits) {
+    StorePlaces<bits, place + 1>(lanes, zero, scale, count, width, to);
   }
 }
 
-void DequantizeColumns(const QuantizedMatrix& matrix, int64_t first, int64_t count, int64_t k,
-                       float* weights) {
+template <int bits>
+HWY_INLINE void FillPanelOf(const QuantizedMatrix& matrix, int64_t first, int64_t count,
+                            float* panel) {
+  constexpr int kInWord = 32 / bits;
+  constexpr int64_t kWords = kQuantizedChunk / kInWord;
+  constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
   const Tag d;
   const QuantizedLayout& layout = matrix.layout;
-  const int64_t lanes = Lanes();
-  for (int64_t n = first; n < first + count; ++n, weights += kQuantizedChunk) {
-    HWY_ALIGN int8_t bytes[kQuantizedChunk];
-    const uint8_t* const numbers = matrix.Numbers(n) + k * layout.bits / 8;
-    if (layout.bits == 4) {
-      UnpackChunk(numbers, bytes);
-    } else {
-      std::memcpy(bytes, numbers, sizeof(bytes));
+  const int64_t width = 2 * Lanes();
+  const auto side_by_side = [&](const void* from, int64_t stride, int64_t rows, void* to) {
+    transpose::Transpose(static_cast<const std::byte*>(from), stride, static_cast<std::byte*>(to),
+                         width, rows, count, kFloatBytes);
+  };
+  PanelChunk chunk;
+  for (int64_t k = 0; k < layout.depth; k += kQuantizedChunk) {
+    const int64_t blocks = kQuantizedChunk / layout.block;
+    const int64_t number = k / layout.block;
+    side_by_side(matrix.Numbers(first) + k * bits / 8, layout.column_bytes() / kFloatBytes, kWords,
+                 chunk.words);
+    side_by_side(matrix.Scales(first) + number, layout.column_blocks(), blocks, chunk.scales);
+    if (layout.has_zeros) {
+      side_by_side(matrix.Zeros(first) + number, layout.column_blocks(), blocks, chunk.zeros);
     }
-    for (int64_t at = 0; at < kQuantizedChunk; at += layout.block) {
-      const int64_t number = (k + at) / layout.block;
-      const Vec scale = hn::Set(d, matrix.Scales(n)[number]);
-      const Vec zero = hn::Set(d, layout.has_zeros ? matrix.Zeros(n)[number] : 0.0F);
-      for (int64_t j = at; j < at + layout.block; j += lanes) {
-        const Vec value =
-            hn::ConvertTo(d, hn::PromoteTo(IntTag(), hn::LoadU(ByteTag(), bytes + j)));
-        hn::StoreU(hn::Mul(hn::Sub(value, zero), scale), d, weights + j);
+    for (int64_t word = 0; word < kWords && k + word * kInWord < layout.depth; ++word) {
+      const int64_t row = k + word * kInWord;
+      const int64_t of_block = word * kInWord / layout.block * width;
+      for (int64_t lane = 0; lane < width; lane += Lanes()) {
+        StorePlaces<bits>(
+            hn::Load(IntTag(), chunk.words + word * width + lane),
+            hn::Load(d, chunk.zeros + of_block + lane), hn::Load(d, chunk.scales + of_block + lane),
+            std::min<int64_t>(kInWord, layout.depth - row), width, panel + row * width + lane);
       }
     }
   }
+}
+
+void FillPanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, float* panel) {
+  matrix.layout.bits == 4 ? FillPanelOf<4>(matrix, first, count, panel)
+                          : FillPanelOf<8>(matrix, first, count, panel);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -298,7 +344,7 @@ HWY_AFTER_NAMESPACE();
 namespace onnxifi::gemm {
 
 HWY_EXPORT(Arrange);
-HWY_EXPORT(DequantizeColumns);
+HWY_EXPORT(FillPanel);
 HWY_EXPORT(MultiplyOf);
 
 int64_t ArrangedSize(const QuantizedLayout& layout) { return layout.padded_depth(); }
@@ -312,9 +358,8 @@ void MultiplyQuantized(const QuantizedProduct& product, const Epilogue& epilogue
   HWY_DYNAMIC_DISPATCH(MultiplyOf)(product, epilogue, first, end);
 }
 
-void Dequantize(const QuantizedMatrix& matrix, int64_t first, int64_t count, int64_t k,
-                float* weights) {
-  HWY_DYNAMIC_DISPATCH(DequantizeColumns)(matrix, first, count, k, weights);
+void DequantizePanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, float* panel) {
+  HWY_DYNAMIC_DISPATCH(FillPanel)(matrix, first, count, panel);
 }
 
 }  // namespace onnxifi::gemm

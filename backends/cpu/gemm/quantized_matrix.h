@@ -86,10 +86,9 @@ struct QuantizedProduct {
 void MultiplyQuantized(const QuantizedProduct& product, const Epilogue& epilogue, int64_t first,
                        int64_t end);
 
-// Weights [k, k + kQuantizedChunk) of columns [first, first + count), each column in
-// kQuantizedChunk floats; k is a multiple of that.
-void Dequantize(const QuantizedMatrix& matrix, int64_t first, int64_t count, int64_t k,
-                float* weights);
+// Columns [first, first + count) as a panel of Gemm, [depth][PanelColumns()], of which they are the
+// first; the others are 0.
+void DequantizePanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, float* panel);
 
 }  // namespace onnxifi::gemm
 

@@ -13,6 +13,7 @@
 #include <random>
 #include <vector>
 
+#include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/testing/shifted_floats.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
@@ -144,22 +145,26 @@ TEST(QuantizedMatrixTest, SumsEveryBlockDepthAndNumberOfRows) {
   });
 }
 
-TEST(QuantizedMatrixTest, DequantizesChunks) {
+TEST(QuantizedMatrixTest, DequantizesPanels) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
+    const int64_t width = PanelColumns();
     for (const int bits : {4, 8}) {
       for (const int64_t block : {16, 32, 64, 128}) {
-        const QuantizedLayout layout = MakeLayout(200, 9, block, bits, block != 64);
-        const Matrix matrix(layout);
-        for (const int64_t k : {int64_t{0}, kQuantizedChunk}) {
-          std::vector<float> weights(static_cast<size_t>(3 * kQuantizedChunk));
-          Dequantize(matrix.view(), /*first=*/5, /*count=*/3, k, weights.data());
-          for (int64_t n = 0; n < 3; ++n) {
-            for (int64_t j = 0; j < kQuantizedChunk && k + j < layout.depth; ++j) {
-              const double expected = matrix.At(k + j, 5 + n);
-              ASSERT_NEAR(weights[static_cast<size_t>(n * kQuantizedChunk + j)], expected,
-                          1e-7 * std::abs(expected))
-                  << n << ", " << k + j;
+        for (const int64_t depth : {201, 256}) {
+          const QuantizedLayout layout = MakeLayout(depth, 5 + width, block, bits, block != 64);
+          const Matrix matrix(layout);
+          for (const int64_t count : {int64_t{3}, width}) {
+            // What lies behind the panel stays as it is.
+            std::vector<float> panel(static_cast<size_t>((depth + 1) * width), 77.0F);
+            DequantizePanel(matrix.view(), /*first=*/5, count, panel.data());
+            for (int64_t k = 0; k <= depth; ++k) {
+              for (int64_t n = 0; n < width; ++n) {
+                const double expected = k == depth ? 77 : n < count ? matrix.At(k, 5 + n) : 0;
+                ASSERT_NEAR(panel[static_cast<size_t>(k * width + n)], expected,
+                            1e-7 * std::abs(expected))
+                    << k << ", " << n;
+              }
             }
           }
         }

@@ -99,10 +99,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
 
   bool HasFewRows() const { return lines_.count() * lines_.rows() <= kMaxFewRows; }
 
-  // Of a thread: a chunk of the columns of a panel, and the panels.
-  int64_t ThreadFloats() const {
-    return gemm::PanelColumns() * gemm::kQuantizedChunk + panels_at_once_ * panel_floats_;
-  }
+  int64_t ThreadFloats() const { return panels_at_once_ * panel_floats_; }
   int64_t ScratchFloats() const {
     if (HasFewRows()) return gemm::kMaxQuantizedRows * gemm::ArrangedSize(matrix_.layout);
     return gemm::ThreadsOf(grid_, runtime_.pool()) * ThreadFloats();
@@ -127,27 +124,18 @@ class BoundQuantizedWeights final : public device::BoundKernel {
 
   void RunPanels(const float* x, float* y, const gemm::Epilogue& epilogue, float* scratch) const {
     gemm::ForParts(work_, grid_, runtime_.pool(), [&](int64_t thread, const gemm::Part& part) {
-      float* const chunk = scratch + thread * ThreadFloats();
-      float* const panels = chunk + gemm::PanelColumns() * gemm::kQuantizedChunk;
+      float* const panels = scratch + thread * ThreadFloats();
       for (int64_t panel = part.first_panel; panel < part.end_panel; panel += panels_at_once_) {
         const int64_t count = std::min(panels_at_once_, part.end_panel - panel);
         for (int64_t k = 0; k < count; ++k) {
-          FillPanel(panel + k, chunk, panels + k * panel_floats_);
+          const int64_t first = (panel + k) * gemm::PanelColumns();
+          gemm::DequantizePanel(matrix_, first,
+                                std::min(gemm::PanelColumns(), weights_.columns - first),
+                                panels + k * panel_floats_);
         }
         MultiplyPanels(x, y, epilogue, part, panel, count, panels);
       }
     });
-  }
-
-  void FillPanel(int64_t panel, float* chunk, float* to) const {
-    const int64_t first = panel * gemm::PanelColumns();
-    const int64_t columns = std::min(gemm::PanelColumns(), weights_.columns - first);
-    for (int64_t k = 0; k < weights_.depth; k += gemm::kQuantizedChunk) {
-      gemm::Dequantize(matrix_, first, columns, k, chunk);
-      gemm::PackRows({chunk, 1, gemm::kQuantizedChunk},
-                     std::min(gemm::kQuantizedChunk, weights_.depth - k), columns, k,
-                     weights_.depth, /*first_panel=*/0, /*end_panel=*/1, to);
-    }
   }
 
   // The rows of a part times `count` panels from `panel` on.
