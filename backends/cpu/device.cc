@@ -217,8 +217,7 @@ bool MultipliesBfloat16(const device::Facts& facts) {
   if (IsMatMul(facts.step)) {
     return onednn::SelectMatMul(facts, kInPrimitive, "").ok();
   }
-  return IsConvolution(facts.step) && facts.step.As<Contract>()->group == 1 &&
-         onednn::HasUsualWindows(facts.step) &&
+  return IsConvolution(facts.step) && onednn::HasUsualWindows(facts.step) &&
          onednn::SelectConvolution(facts, kInPrimitive, "").ok();
 }
 

@@ -105,7 +105,15 @@ TEST_F(Bfloat16Test, ConvolutionsAreTaken) {
   ExpectTaken(MakeConvolution(3, 17, 7, 2, 1, 1), SelectConvolution);
   ExpectTaken(MakeConvolution(24, 40, 3, 1, 2, 1), SelectConvolution);
   ExpectTaken(MakeConvolution(33, 31, 1, 1, 1, 1), SelectConvolution);
+  ExpectTaken(MakeConvolution(5, 7, 3, 1, 1, 1), SelectConvolution);
   ExpectTaken(MakeConvolution(64, 64, 3, 1, 1, 2), SelectConvolution);
+  ExpectTaken(MakeConvolution(40, 40, 3, 1, 1, 5), SelectConvolution);
+  ExpectTaken(MakeConvolution(6, 6, 3, 1, 1, 2), SelectConvolution);
+  ExpectTaken(MakeConvolution(12, 10, 3, 2, 1, 2), SelectConvolution);
+  ExpectTaken(MakeConvolution(16, 16, 3, 2, 1, 16), SelectConvolution);
+  ExpectTaken(MakeConvolution(5, 5, 3, 1, 1, 5), SelectConvolution);
+  ExpectTaken(MakeConvolution(21, 21, 5, 1, 2, 21), SelectConvolution);
+  ExpectTaken(MakeConvolution(4, 8, 3, 1, 1, 4), SelectConvolution);
 }
 
 // Elements that are not a multiple of four bytes from the start of a vector.
