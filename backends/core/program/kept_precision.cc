@@ -13,10 +13,6 @@
 namespace onnxifi::program {
 namespace {
 
-bool IsNarrow(ElementType type) {
-  return type == ElementType::kFloat16 || type == ElementType::kBfloat16;
-}
-
 bool IsZero(const ExprNode& node) {
   return node.op == ExprOp::kConstant && tensor::IsFloat(node.type) &&
          std::bit_cast<double>(node.payload) == 0;
@@ -48,6 +44,10 @@ bool IsContinuous(const ExprPool& pool, const ExprNode& node) {
 }
 
 }  // namespace
+
+bool KeptPrecision::IsNarrow(ElementType type) {
+  return type == ElementType::kFloat16 || type == ElementType::kBfloat16;
+}
 
 KeptPrecision::KeptPrecision(const Program& program, const Step& reader)
     : program_(program), reader_(reader) {

@@ -19,6 +19,9 @@ namespace onnxifi::program {
 // wider type, to go on in that, is rounded as the model says.
 class KeptPrecision {
  public:
+  // float16 and bfloat16, in which networks compute; to narrower types they are quantized.
+  static bool IsNarrow(ElementType type);
+
   KeptPrecision(const Program& program, const Step& reader);
 
   // What `root`, by which a load of the reader is replaced, rounds to a narrow float, where `cast`,

@@ -39,7 +39,9 @@ class Widener {
       are_preferred.push_back(has_narrow && prefers_(program_, step));
       if (!has_narrow) continue;
       std::set<ElementType>& types = are_preferred.back() ? kept_types_ : products_;
-      for (const View& read : step.reads) types.insert(read.type);
+      for (const View& read : step.reads) {
+        if (KeptPrecision::IsNarrow(read.type)) types.insert(read.type);
+      }
     }
     // What a product takes as it is, is not widened in between.
     for (const ElementType type : products_) kept_types_.erase(type);

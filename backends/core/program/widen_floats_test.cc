@@ -239,6 +239,14 @@ TEST(WidenFloatsTest, WhatTheModelRoundsOrWidensStaysSo) {
   }
 }
 
+// Nobody computes in types of 8 bits; to these, numbers are quantized.
+TEST(WidenFloatsTest, TypesOfEightBitsAreRoundedBetweenProducts) {
+  const auto make = Chain(kFloat8E4M3Fn, [](ProgramMaker& maker, const Operand& x) {
+    return maker.Map({6, 6}, {x}, Node(x.type(), Third));
+  });
+  EXPECT_EQ(RunOnNumbers(WidenedFast(make)), ResultsOf(make));
+}
+
 // A product that takes bfloat16 as it is would have to have it made first.
 TEST(WidenFloatsTest, AProductOfTheTypeKeepsWhatIsBetweenNarrow) {
   const auto make = Chain(kBfloat16, [](ProgramMaker& maker, const Operand& x) {
