@@ -12,15 +12,28 @@ namespace {
 
 constexpr ElementType kReal = ElementType::kFloat64;
 
-Expr Real(StepBuilder& step, Dim dim) { return Cast(step.Extent(dim), kReal); }
+Expr Real(StepBuilder& step, Dim dim, ElementType type = kReal) {
+  return Cast(step.Extent(dim), type);
+}
 Expr Floor(Expr x) { return Unary(ExprOp::kFloor, x); }
 Expr Ceil(Expr x) { return Unary(ExprOp::kCeil, x); }
 Expr Abs(Expr x) { return Unary(ExprOp::kAbs, x); }
 
-// Where output position `y` (float64) lies in the input.
+// What positions are computed in. A scale such as 1/3 is above or below what its exporter meant, by
+// its rounding to float32. Where a position is rounded to an element, float32 takes that back, as
+// in ONNX Runtime and PyTorch: position 1 of a third lies at 3, at 2.9999999 in float64. With
+// align_corners ONNX's expected values are those of float64.
+ElementType PositionType(const ResizedAxis& axis, const Resampling& how) {
+  const bool is_narrow = how.kernel == Resampling::Kernel::kNearest && axis.is_float_scale &&
+                         how.coordinates != "align_corners" && !how.crops();
+  return is_narrow ? ElementType::kFloat32 : kReal;
+}
+
+// Where output position `y`, a float, lies in the input.
 Expr SourcePosition(StepBuilder& step, const ResizedAxis& axis, const Resampling& how, Expr y) {
-  const Expr scale = ScaleOf(step, axis);
-  const Expr in = Real(step, axis.in);
+  const ElementType type = y.type();
+  const Expr scale = ScaleOf(step, axis, type);
+  const Expr in = Real(step, axis.in, type);
   const Expr out = in * scale;
   const Expr one = Like(y, 1);
   const Expr half = Like(y, 0.5);
@@ -38,17 +51,17 @@ Expr SourcePosition(StepBuilder& step, const ResizedAxis& axis, const Resampling
   }
   const Expr half_pixel = (y + half) / scale - half;
   if (how.coordinates == "pytorch_half_pixel") {
-    return Select(Real(step, axis.out) <= one, Like(y, 0), half_pixel);
+    return Select(Real(step, axis.out, type) <= one, Like(y, 0), half_pixel);
   }
   if (how.coordinates == "half_pixel_symmetric") {
-    const Expr adjustment = Real(step, axis.out) / out;
+    const Expr adjustment = Real(step, axis.out, type) / out;
     return in * half * (one - adjustment) + half_pixel;
   }
   return half_pixel;
 }
 
 Expr IsOutside(StepBuilder& step, const ResizedAxis& axis, Expr x) {
-  return x < Like(x, 0) || x > Real(step, axis.in - 1);
+  return x < Like(x, 0) || x > Real(step, axis.in - 1, x.type());
 }
 
 Expr ClampToInput(StepBuilder& step, const ResizedAxis& axis, Expr position) {
@@ -73,7 +86,7 @@ Expr NearestPosition(StepBuilder& step, const ResizedAxis& axis, const Resamplin
   if (how.nearest == "round_prefer_ceil") return Floor(x + half);
   if (how.nearest == "ceil") return Ceil(x);
   if (how.nearest == "floor") return Floor(x);
-  return Select(ScaleOf(step, axis) < Like(x, 1), Ceil(x), Floor(x));
+  return Select(ScaleOf(step, axis, x.type()) < Like(x, 1), Ceil(x), Floor(x));
 }
 
 // One Map over all axes: each position is looked up in its axis' table.
@@ -85,7 +98,8 @@ Operand ResampleNearest(Lowering& lowering, const Operand& x, const std::vector<
   std::vector<Operand> outside;
   for (const ResizedAxis& axis : axes) {
     StepBuilder table(lowering, {axis.out});
-    const Expr source = SourcePosition(table, axis, how, Cast(table.Coordinate(0), kReal));
+    const Expr source =
+        SourcePosition(table, axis, how, Cast(table.Coordinate(0), PositionType(axis, how)));
     const Expr nearest = Cast(NearestPosition(table, axis, how, source), ElementType::kInt64);
     positions.push_back(lowering.Temporary(ElementType::kInt64, {axis.out}));
     outside.push_back(lowering.Temporary(ElementType::kBool, {axis.out}));
@@ -256,9 +270,9 @@ std::vector<ResizedAxis> InOrderOfPasses(const std::vector<ResizedAxis>& axes) {
 
 }  // namespace
 
-Expr ScaleOf(StepBuilder& step, const ResizedAxis& axis) {
-  if (axis.scale) return Cast(step.Read(*axis.scale), kReal);
-  return Real(step, axis.numerator) / Real(step, axis.denominator);
+Expr ScaleOf(StepBuilder& step, const ResizedAxis& axis, ElementType type) {
+  if (axis.scale) return Cast(step.Read(*axis.scale), type);
+  return Real(step, axis.numerator, type) / Real(step, axis.denominator, type);
 }
 
 Operand Resample(Lowering& lowering, const Operand& x, const std::vector<ResizedAxis>& axes,

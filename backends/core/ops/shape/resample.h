@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Resampling along axes, for Resize and Upsample. Source positions and weights are worked out once
-// per position along an axis, in float64, into small tables; the passes over the data only look
-// them up.
+// per position along an axis into small tables; the passes over the data only look them up.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_SHAPE_RESAMPLE_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_SHAPE_RESAMPLE_H_
@@ -23,6 +22,7 @@ struct ResizedAxis {
   Dim numerator = 1;
   Dim denominator = 1;
   std::optional<Operand> scale;               // a scalar
+  bool is_float_scale = false;                // given as a float32, not as a ratio of extents
   std::optional<Operand> roi_start, roi_end;  // scalars; tf_crop_and_resize only
 };
 
@@ -44,8 +44,8 @@ struct Resampling {
 Operand Resample(Lowering& lowering, const Operand& x, const std::vector<ResizedAxis>& axes,
                  const Resampling& how);
 
-// The scale as float64 within `step`.
-Expr ScaleOf(StepBuilder& step, const ResizedAxis& axis);
+// The scale within `step`, as float64 unless another float is named.
+Expr ScaleOf(StepBuilder& step, const ResizedAxis& axis, ElementType type = ElementType::kFloat64);
 
 }  // namespace onnxifi::ops
 

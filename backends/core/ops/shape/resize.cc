@@ -13,8 +13,25 @@
 namespace onnxifi::ops {
 namespace {
 
-// A float is an integer times a power of two, so that extents scale exactly: floor(in * numerator /
-// denominator).
+// floor(in * scale), the product rounded to float32, as ONNX's shape inference and ONNX Runtime
+// have it: 10 * 0.7 is 7, though the float32 nearest to 0.7 is below it. `scale` is numerator /
+// 2^exponent, so the product is q / 2^exponent with the integer q = in * numerator. Half a unit in
+// the 24th bit of q is added before the rest is cut off, 2^(dropped - 1) where q has 24 + dropped
+// bits. A tie that would round down to an even q stays below the next integer unless the extent has
+// 24 bits itself.
+Dim ScaleExtent(const Dim& in, const Dim& numerator, int exponent) {
+  constexpr int kMantissaBits = 24;
+  constexpr int kMaxDropped = 39;  // beyond, thresholds leave int64, and extents every memory
+  const Dim q = in * numerator;
+  Dim half = 0;
+  for (int dropped = 1; dropped < std::min(exponent, kMaxDropped); ++dropped) {
+    const Dim is_shorter = Less(q, Dim(int64_t{1} << (kMantissaBits - 1 + dropped)));
+    half = Select(is_shorter, half, Dim(int64_t{1} << (dropped - 1)));
+  }
+  return FloorDiv(q + half, int64_t{1} << exponent);
+}
+
+// A float is an integer times a power of two, so that it is an exact fraction of Dims.
 Status SetScale(Lowering& lowering, float scale, ResizedAxis& axis) {
   int exponent = 0;
   const double fraction = std::frexp(scale, &exponent);
@@ -30,7 +47,8 @@ Status SetScale(Lowering& lowering, float scale, ResizedAxis& axis) {
   }
   axis.numerator = exponent > 0 ? numerator << exponent : numerator;
   axis.denominator = exponent < 0 ? int64_t{1} << -exponent : 1;
-  axis.out = FloorDiv(axis.in * axis.numerator, axis.denominator);
+  axis.is_float_scale = true;
+  axis.out = ScaleExtent(axis.in, axis.numerator, exponent < 0 ? -exponent : 0);
   return base::Ok();
 }
 
@@ -70,8 +88,9 @@ Status ScaleByInput(Lowering& lowering, int input, std::vector<ResizedAxis>& axe
   for (int k = 0; k < count; ++k) {
     in = Select(map.Coordinate(0) == map.Extent(k), map.Extent(axes[k].in), in);
   }
-  Expr scale = Cast(map.Read(lowering.In(input)), ElementType::kFloat64);
-  Expr out = Unary(ExprOp::kFloor, Cast(in, ElementType::kFloat64) * scale);
+  // Rounded to float32, as by ScaleExtent.
+  Expr scale = Cast(map.Read(lowering.In(input)), ElementType::kFloat32);
+  Expr out = Unary(ExprOp::kFloor, Cast(in, ElementType::kFloat32) * scale);
   // NaN and negative scales give 0; what no memory holds stays too large for any.
   Expr bounded = Select(out > Like(out, 0), Minimum(out, Like(out, 0x1p62)), Like(out, 0));
   const Operand numbers = map.WriteMap(Cast(bounded, ElementType::kInt64), ElementType::kInt64);
@@ -79,6 +98,7 @@ Status ScaleByInput(Lowering& lowering, int input, std::vector<ResizedAxis>& axe
   for (int k = 0; k < count; ++k) {
     axes[k].out = extents[k];
     axes[k].scale = ElementOf(lowering.In(input), k);
+    axes[k].is_float_scale = true;
   }
   return base::Ok();
 }

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "backends/core/ops/testing/run_operator.h"
@@ -215,8 +216,46 @@ INSTANTIATE_TEST_SUITE_P(
         NumbersCase{"ResizeOpset10ShrinksByCeil",
                     {"Resize", 10, {}, {Given({4}, {1, 2, 3, 4}), Given({1}, {0.6})}},
                     {2},
-                    {1, 3}}),
+                    {1, 3}},
+        // The float32 nearest to 0.7 is below it.
+        NumbersCase{"ResizeRoundsExtentsToFloat",
+                    {"Resize", 13, {}, {Given({10}, Count(10)), Omitted(), Constant({1}, {0.7})}},
+                    {7},
+                    {0, 2, 3, 4, 6, 7, 9}},
+        NumbersCase{
+            "ResizeRoundsSymbolicExtentsToFloat",
+            {"Resize", 13, {}, {Symbolic({10}, Count(10)), Omitted(), Constant({1}, {0.7})}},
+            {7},
+            {0, 2, 3, 4, 6, 7, 9}},
+        NumbersCase{"ResizeRoundsExtentsToFloatAtRunTime",
+                    {"Resize", 13, {}, {Given({10}, Count(10)), Omitted(), Given({1}, {0.7})}},
+                    {7},
+                    {0, 2, 3, 4, 6, 7, 9}},
+        // The float32 nearest to 1 / 3 is above it.
+        NumbersCase{"ResizeByAThirdTakesEveryThird",
+                    {"Resize",
+                     13,
+                     {{"coordinate_transformation_mode", std::string("asymmetric")},
+                      {"nearest_mode", std::string("floor")}},
+                     {Given({9}, Count(9)), Omitted(), Constant({1}, {1.0 / 3})}},
+                    {3},
+                    {0, 3, 6}}),
     [](const auto& info) { return info.param.name; });
+
+// numpy's float32 product, of many extents and scales at once.
+TEST(ResizeTest, ScalesSymbolicExtentsAsFloat32Does) {
+  for (const float scale : {0.7F, 0.1F, 1.4F, 0.35F, 1.0F / 3, 0.29F, 2.5F, 3.3F, 0.013F}) {
+    for (const int64_t in : {1, 2, 3, 5, 10, 20, 30, 50, 75, 100, 150, 225, 300, 900, 1801}) {
+      const auto want = static_cast<int64_t>(std::floor(static_cast<float>(in) * scale));
+      if (want == 0) continue;
+      const std::vector<double> x(static_cast<size_t>(in), 1.0);
+      const auto out =
+          RunOperator({"Resize", 13, {}, {Symbolic({in}, x), Omitted(), Constant({1}, {scale})}});
+      ASSERT_TRUE(out.ok()) << out.status().Text();
+      EXPECT_EQ((*out)[0].extents(), (Extents{want})) << scale << " of " << in;
+    }
+  }
+}
 
 struct RefusalCase {
   std::string name;
