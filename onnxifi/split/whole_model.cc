@@ -397,7 +397,8 @@ Status WholeModel::FindValues() {
     if (value == parts.value_of.end() || values_[value->second].producer < 0) {
       return refuse("Output '" + output.name() + "' is made by no node.");
     }
-    values_[value->second].is_output = true;
+    // One that is listed twice is one, as plugins have it.
+    if (std::exchange(values_[value->second].is_output, true)) continue;
     outputs_.push_back(value->second);
   }
   if (outputs_.empty()) return refuse("The model declares no outputs.");

@@ -111,6 +111,15 @@ TEST(WholeModel, TakesAnInputThatIsListedTwiceOnce) {
   EXPECT_THAT(subject.whole().inputs(), SizeIs(1));
 }
 
+TEST(WholeModel, TakesAnOutputThatIsListedTwiceOnce) {
+  const Subject subject(Parse(R"(
+    graph (float[4] x) => (float[4] y, float[4] t, float[4] y) {
+      t = Abs(x)
+      y = Mul(t, x)
+    })"));
+  EXPECT_THAT(subject.Names(subject.whole().outputs()), ElementsAre("y", "t"));
+}
+
 TEST(WholeModel, TellsTheHeadsOfAllNodes) {
   onnx::ModelProto model;
   ASSERT_TRUE(model.ParseFromString(Parse(R"(

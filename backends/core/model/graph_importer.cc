@@ -196,10 +196,9 @@ Status GraphImporter::ImportOutputs(const onnx::GraphProto& proto, Scope& scope)
     if (!id || *id == kNoValue) {
       return Invalid("Graph output " + Quote(output.name()) + " is computed by no node.");
     }
-    // Outputs of the model are bound by name; those of a body by position.
-    if (is_main && std::exchange(found->is_output, true)) {
-      return Invalid("Graph output " + Quote(output.name()) + " is listed twice.");
-    }
+    // Outputs of the model are bound by name, so that one listed twice is one; those of a body by
+    // position.
+    if (is_main && std::exchange(found->is_output, true)) continue;
     graph.outputs.push_back(*id);
   }
   if (proto.output_size() > 0 || !is_main) return base::Ok();
