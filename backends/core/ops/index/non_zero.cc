@@ -32,9 +32,16 @@ namespace {
 
 Status LowerNonZero(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
-  const ElementType type = lowering.In(0).type();
-  if (type == ElementType::kString) return lowering.UnsupportedType(0);
-  lowering.Set(0, NonZeroPositions(lowering, lowering.In(0)));
+  const Operand& x = lowering.In(0);
+  if (x.type() != ElementType::kString) {
+    lowering.Set(0, NonZeroPositions(lowering, x));
+    return base::Ok();
+  }
+  // Texts count where they are not empty, as in numpy; the number of the empty one is 0.
+  StepBuilder map(lowering, x.shape);
+  const Expr number = map.ReadView(x.view);
+  const Operand is_text = map.WriteMap(!(number == Like(number, 0)), ElementType::kBool);
+  lowering.Set(0, NonZeroPositions(lowering, is_text));
   return base::Ok();
 }
 
@@ -73,7 +80,7 @@ Status LowerCompress(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"NonZero", 13, LowerNonZero},
+    {"NonZero", 13, LowerNonZero, "", InputKinds::kStrings},
     {"Compress", 28, LowerCompress, "", InputKinds::kStrings},
 };
 

@@ -63,7 +63,7 @@ Status LowerTensorScatter(Lowering& lowering) {
 }
 
 constexpr Operator kOperators[] = {
-    {"TensorScatter", 24, LowerTensorScatter},
+    {"TensorScatter", 24, LowerTensorScatter, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -89,7 +89,7 @@ Status LowerTrilu(Lowering& lowering) {
 
 constexpr Operator kOperators[] = {
     {"EyeLike", 22, LowerEyeLike},
-    {"Trilu", 14, LowerTrilu},
+    {"Trilu", 14, LowerTrilu, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -170,7 +170,7 @@ Status LowerCenterCropPad(Lowering& lowering) {
 
 constexpr Operator kOperators[] = {
     {"Slice", 13, LowerSlice, "", InputKinds::kStrings},
-    {"CenterCropPad", 18, LowerCenterCropPad},
+    {"CenterCropPad", 18, LowerCenterCropPad, "", InputKinds::kStrings},
 };
 
 }  // namespace

@@ -236,6 +236,30 @@ TEST(StringNormalizerTest, DropsStopWordsAndChangesCase) {
   EXPECT_THAT(nowhere.status().Text(), HasSubstr("'xx_YY.UTF-8' is not installed"));
 }
 
+// Operators that move elements, or ask whether they are empty; nothing is the empty text.
+TEST(MovedTextTest, MovesAsNumbersDo) {
+  const Tensor square = Strings({2, 2}, {"a", "b", "c", "d"});
+  for (const bool is_symbolic : {false, true}) {
+    const auto upper = RunNode({"Trilu", 14}, {square}, is_symbolic);
+    ASSERT_TRUE(upper.ok()) << upper.status().Text();
+    EXPECT_EQ((*upper)[0].tensor.strings(), (Texts{"a", "b", "", "d"}));
+    const auto lower = RunNode({"Trilu", 14, {{"upper", int64_t{0}}}}, {square}, is_symbolic);
+    ASSERT_TRUE(lower.ok()) << lower.status().Text();
+    EXPECT_EQ((*lower)[0].tensor.strings(), (Texts{"a", "", "c", "d"}));
+    const auto filled =
+        RunNode({"NonZero", 13}, {Strings({2, 2}, {"a", "", "c", "d"})}, is_symbolic);
+    ASSERT_TRUE(filled.ok()) << filled.status().Text();
+    EXPECT_EQ(Numbers((*filled)[0].tensor), (std::vector<double>{0, 1, 1, 0, 0, 1}));
+  }
+  const auto middle = RunNode({"CenterCropPad", 18}, {square, Int64s({2}, {3, 1})});
+  ASSERT_TRUE(middle.ok()) << middle.status().Text();
+  EXPECT_EQ((*middle)[0].tensor.strings(), (Texts{"a", "c", ""}));
+  const auto cache = RunNode({"TensorScatter", 24}, {Strings({1, 3, 1}, {"a", "b", "c"}),
+                                                     Strings({1, 1, 1}, {"x"}), Int64s({1}, {1})});
+  ASSERT_TRUE(cache.ok()) << cache.status().Text();
+  EXPECT_EQ((*cache)[0].tensor.strings(), (Texts{"a", "x", "c"}));
+}
+
 TEST(CastTextTest, GivesEveryNumberBack) {
   std::mt19937_64 random(8);
   const ElementType types[] = {ElementType::kFloat64,  ElementType::kFloat32, ElementType::kFloat16,
