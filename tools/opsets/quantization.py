@@ -72,7 +72,10 @@ def make_quantize(request):
                 suffix = f"{name}_{layout}_output_dtype"
                 attributes = attributes | {"output_dtype": number_of(name)}
                 yield request.case(suffix, [x, scale], outputs, **attributes)
-    for name in request.types("T1", but=("float",)):
+    names = request.types("T1", but=("float",))
+    if request.version >= 19 and "int32" not in names:  # Its scale is of int32 from then on.
+        names.append("int32")
+    for name in names:
         x, zero = request.values(name, (3, 37, 5), -9, 9), numpy.uint8(9).reshape(())
         scale = numpy.array(
             0.5, dtype_of("float" if request.version < 19 or name == "int32" else name)

@@ -114,5 +114,17 @@ TEST(QuantizationPrecisionTest, DividesInThePrecisionOfTheScaleUnlessToldOtherwi
   }
 }
 
+// What versions 19 and later ask for int32: a scale of int32, too, by which real numbers divide.
+TEST(QuantizeLinearTest, TakesIntegersByAnIntegerScale) {
+  const auto out =
+      RunOperator({"QuantizeLinear",
+                   19,
+                   {},
+                   {Given({5}, {10, -7, 7, 1000, 16777217}, ElementType::kInt32),
+                    Given({}, {2}, ElementType::kInt32), Given({}, {9}, ElementType::kInt8)}});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAreArray({14, 5, 13, 127, 127}));
+}
+
 }  // namespace
 }  // namespace onnxifi::ops

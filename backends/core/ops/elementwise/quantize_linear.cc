@@ -30,13 +30,14 @@ Result<ElementType> QuantizedType(const Lowering& lowering) {
 }
 
 // Attribute `precision`, else the type of the scale; float8e8m0 scales are powers of two and leave
-// x its own precision.
+// x its own precision. Integers divide as real numbers, which float64 holds.
 Result<ElementType> DivisionType(const Lowering& lowering) {
   const ElementType x = lowering.In(0).type();
   ElementType otherwise = lowering.In(1).type();
   if (otherwise == ElementType::kFloat8E8M0) {
     otherwise = tensor::IsFloat(x) ? x : ElementType::kFloat32;
   }
+  if (otherwise == ElementType::kInt32) otherwise = ElementType::kFloat64;
   ONNXIFI_ASSIGN_OR_RETURN(ElementType type, TypeAttribute(lowering, "precision", otherwise));
   if (tensor::IsFloat(type) && tensor::BitWidth(type) >= 16) return type;
   return lowering.InvalidModel("Precision " + std::string(Name(type)) +
@@ -47,7 +48,10 @@ Status LowerQuantizeLinear(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& x = lowering.In(0);
   if (!HasArithmetic(x.type())) return lowering.UnsupportedType(0);
-  if (!tensor::IsFloat(lowering.In(1).type())) return lowering.UnsupportedType(1);
+  const ElementType scale_type = lowering.In(1).type();
+  if (!tensor::IsFloat(scale_type) && scale_type != ElementType::kInt32) {
+    return lowering.UnsupportedType(1);
+  }
   ONNXIFI_ASSIGN_OR_RETURN(const ElementType to, QuantizedType(lowering));
   ONNXIFI_ASSIGN_OR_RETURN(const ElementType precision, DivisionType(lowering));
   const ElementType type = tensor::ArithmeticType(precision);
