@@ -40,13 +40,14 @@ std::optional<int64_t> SmallSizeOf(const onnx::TensorProto& tensor) {
   return size_bytes <= kMaxBytes ? std::optional(size_bytes) : std::nullopt;
 }
 
-// Calls `visit` for each tensor that a graph holds until it answers an error.
+// Calls `visit` for each tensor that a graph, a function or a model holds until it answers an
+// error.
 template <typename Visit>
-Status ForEachTensor(onnx::GraphProto& graph, const Visit& visit) {
-  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
-    ONNXIFI_RETURN_IF_ERROR(visit(tensor));
-  }
-  for (onnx::NodeProto& node : *graph.mutable_node()) {
+Status ForEachTensor(onnx::GraphProto& graph, const Visit& visit);
+
+template <typename Nodes, typename Visit>
+Status ForEachTensorOfNodes(Nodes& nodes, const Visit& visit) {
+  for (onnx::NodeProto& node : nodes) {
     for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
       if (attribute.has_t()) ONNXIFI_RETURN_IF_ERROR(visit(*attribute.mutable_t()));
       for (onnx::TensorProto& tensor : *attribute.mutable_tensors()) {
@@ -61,6 +62,22 @@ Status ForEachTensor(onnx::GraphProto& graph, const Visit& visit) {
     }
   }
   return base::Ok();
+}
+
+template <typename Visit>
+Status ForEachTensor(onnx::GraphProto& graph, const Visit& visit) {
+  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
+    ONNXIFI_RETURN_IF_ERROR(visit(tensor));
+  }
+  return ForEachTensorOfNodes(*graph.mutable_node(), visit);
+}
+
+template <typename Visit>
+Status ForEachTensor(onnx::ModelProto& model, const Visit& visit) {
+  for (onnx::FunctionProto& function : *model.mutable_functions()) {
+    ONNXIFI_RETURN_IF_ERROR(ForEachTensorOfNodes(*function.mutable_node(), visit));
+  }
+  return ForEachTensor(*model.mutable_graph(), visit);
 }
 
 // `what`: "offset" or "length".
@@ -115,16 +132,15 @@ Result<std::optional<std::string>> WithSmallTensors(std::span<const std::byte> m
     has_any = has_any || SmallSizeOf(tensor).has_value();
     return base::Ok();
   };
-  ONNXIFI_RETURN_IF_ERROR(ForEachTensor(*proto.mutable_graph(), look));
+  ONNXIFI_RETURN_IF_ERROR(ForEachTensor(proto, look));
   if (!has_any || !proto.ParseFromArray(model.data(), static_cast<int>(model.size()))) {
     return std::optional<std::string>();
   }
   model::ExternalData data(base_folder);
-  ONNXIFI_RETURN_IF_ERROR(
-      ForEachTensor(*proto.mutable_graph(), [&](onnx::TensorProto& tensor) -> Status {
-        const std::optional<int64_t> size_bytes = SmallSizeOf(tensor);
-        return size_bytes ? Inline(tensor, *size_bytes, data) : base::Ok();
-      }));
+  ONNXIFI_RETURN_IF_ERROR(ForEachTensor(proto, [&](onnx::TensorProto& tensor) -> Status {
+    const std::optional<int64_t> size_bytes = SmallSizeOf(tensor);
+    return size_bytes ? Inline(tensor, *size_bytes, data) : base::Ok();
+  }));
   return std::optional(proto.SerializeAsString());
 }
 

@@ -17,8 +17,8 @@
 namespace onnxifi::split {
 
 // The model with the data of every external tensor of at most NodeSigner::kSmallTensorBytes in it,
-// initializers and attributes, in subgraphs too; nothing where there is none, or where the model
-// cannot be read. INVALID_MODEL for such a tensor whose data are not in the folder.
+// initializers and attributes, in subgraphs and functions too; nothing where there is none, or
+// where the model cannot be read. INVALID_MODEL for such a tensor whose data are not in the folder.
 base::Result<std::optional<std::string>> WithSmallTensors(std::span<const std::byte> model,
                                                           const std::string& base_folder);
 

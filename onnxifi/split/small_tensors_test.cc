@@ -97,6 +97,23 @@ TEST_F(SmallTensors, AreBroughtIntoTheModel) {
   EXPECT_EQ(model.graph().node_size(), 2);
 }
 
+TEST_F(SmallTensors, AreBroughtIntoFunctions) {
+  onnx::FunctionProto& function = *model_.add_functions();
+  onnx::NodeProto& constant = *function.add_node();
+  constant.set_op_type("Constant");
+  onnx::AttributeProto& value = *constant.add_attribute();
+  value.set_name("value");
+  *value.mutable_t() = model_.graph().initializer(0);
+  const auto completed = Complete();
+  ASSERT_TRUE(completed.ok()) << completed.status().Text();
+  ASSERT_TRUE(completed->has_value());
+  onnx::ModelProto model;
+  ASSERT_TRUE(model.ParseFromString(**completed));
+  EXPECT_EQ(model.functions(0).node(0).attribute(0).t().raw_data(),
+            model.graph().initializer(0).raw_data());
+  EXPECT_EQ(model.functions(0).node(0).attribute(0).t().raw_data().size(), 16U);
+}
+
 TEST_F(SmallTensors, AreNotLookedForWhereThereAreNone) {
   model_.mutable_graph()->mutable_initializer()->DeleteSubrange(0, 1);
   model_.mutable_graph()->mutable_node()->RemoveLast();

@@ -292,14 +292,39 @@ def _external(files, names=None, prefix="", offset=0, is_exact=True):
                     file.write(b"\0" * (offset - start % offset))
                     start = file.tell()
                 file.write(data)
-            item.ClearField("raw_data")
-            item.data_location = TensorProto.EXTERNAL
-            item.external_data.add(key="location", value=location)
-            if is_exact:
-                item.external_data.add(key="offset", value=str(start))
-                item.external_data.add(key="length", value=str(len(data)))
+            _refer(item, location, start if is_exact else None)
 
     return rewrite
+
+
+def _refer(item, location, offset):
+    """Has a tensor with bytes say that they lie in a file; without an offset, that they are all of it."""
+    length = len(item.raw_data)
+    item.ClearField("raw_data")
+    item.data_location = TensorProto.EXTERNAL
+    item.external_data.add(key="location", value=location)
+    if offset is not None:
+        item.external_data.add(key="offset", value=str(offset))
+        item.external_data.add(key="length", value=str(length))
+
+
+def _external_constants(model, folder):
+    """Weights outside that are attributes of nodes, as onnx.save writes them on demand; one is too
+    large to be structure."""
+    _weights_as_constants(model, folder)
+    _node(model, "softmax").output[0] = "shares"
+    ones = numpy_helper.from_array(numpy.ones(5000, numpy.float32), "ones")
+    model.graph.node.extend([
+        helper.make_node("Constant", [], ["ones"], value=ones),
+        helper.make_node("ReduceMin", ["ones"], ["one"], keepdims=0),
+        helper.make_node("Mul", ["shares", "one"], ["y"])])  # fmt: skip
+    with open(folder / "weights.bin", "wb") as file:
+        for node in model.graph.node:
+            if node.op_type == "Constant":
+                item = node.attribute[0].t
+                start = file.tell()
+                file.write(item.raw_data)
+                _refer(item, "weights.bin", start)
 
 
 def _over_two_gibibytes(model, folder):
@@ -358,6 +383,7 @@ _REWRITES = {
     "external_folder": _external(["w1.bin", "w2.bin"], ["w1", "w2"], "parts/"),
     "external_dot": _external(["w1.bin"], ["w1"], "./"),
     "external_whole_files": _external(["w1.bin", "w2.bin"], ["w1", "w2"], is_exact=False),
+    "external_constants": _external_constants,
     "over_two_gibibytes": _over_two_gibibytes,
 }
 

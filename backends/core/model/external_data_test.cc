@@ -196,5 +196,43 @@ TEST_F(ExternalDataTest, ImportReadsTensorsFromFiles) {
   EXPECT_TRUE(graph->values[0].is_weight);
 }
 
+// As onnx.save writes them that is told to convert attributes.
+TEST_F(ExternalDataTest, SupportQuestionsLeaveConstantNodesOut) {
+  onnx::ModelProto model = testing::MakeModel();
+  model.mutable_opset_import(0)->set_version(13);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  onnx::NodeProto& constant = *graph.add_node();
+  constant.set_op_type("Constant");
+  constant.add_output("w");
+  onnx::AttributeProto& value = *constant.add_attribute();
+  value.set_name("value");
+  value.set_type(onnx::AttributeProto::TENSOR);
+  onnx::TensorProto& tensor = *value.mutable_t();
+  tensor.set_data_type(onnx::TensorProto::FLOAT);
+  tensor.add_dims(2);
+  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+  auto& location = *tensor.add_external_data();
+  location.set_key("location");
+  location.set_value("absent");
+  onnx::NodeProto& relu = *graph.add_node();
+  relu.set_op_type("Relu");
+  relu.add_input("w");
+  relu.add_output("y");
+  graph.add_output()->set_name("y");
+  const std::string bytes = model.SerializeAsString();
+  ImportOptions options;
+  options.base_folder = folder();
+  const auto read = Import(std::as_bytes(std::span(bytes)), options);
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.status().Text().find("'absent' cannot be opened"), std::string::npos);
+  options.lift_values = false;
+  const auto asked = Import(std::as_bytes(std::span(bytes)), options);
+  ASSERT_TRUE(asked.ok()) << asked.status().Text();
+  ASSERT_EQ(asked->nodes.size(), 1U);
+  EXPECT_EQ(asked->nodes[0].op_type, "Relu");
+  EXPECT_TRUE(asked->values[0].is_weight);
+  EXPECT_EQ(graph::ToString(asked->values[0].type), "float[2]");
+}
+
 }  // namespace
 }  // namespace onnxifi::model

@@ -245,6 +245,13 @@ Status GraphImporter::ImportOperator(const onnx::NodeProto& proto, graph::Node& 
   ONNXIFI_ASSIGN_OR_RETURN(const Schema schema,
                            Schema::Find(node.op_type, node.domain, *opset, DomainsOf(options_)));
   ONNXIFI_RETURN_IF_ERROR(schema.CheckNode(proto));
+  if (const onnx::TensorProto* left_out = FindLeftOutConstant(proto, node)) {
+    ONNXIFI_ASSIGN_OR_RETURN(Value value,
+                             ReadInitializer(*left_out, /*lifts_values=*/false, tensors_));
+    value.name = scope.prefix + proto.output(0);
+    const Result<ValueId> id = scope.Define(proto.output(0), std::move(value));
+    return id.ok() ? base::Ok() : id.status();
+  }
   node.since_version = schema.since_version();
   ONNXIFI_ASSIGN_OR_RETURN(node.inputs, scope.ResolveInputs(proto));
   for (const AttributeProto& attribute : proto.attribute()) {
@@ -267,6 +274,18 @@ Status GraphImporter::ImportOperator(const onnx::NodeProto& proto, graph::Node& 
   }
   scope.graph->nodes.push_back(std::move(node));
   return base::Ok();
+}
+
+// The tensor of a Constant that lies in an external file, in a support question, which has no
+// folder: a weight without values, as such initializers are.
+const onnx::TensorProto* GraphImporter::FindLeftOutConstant(const onnx::NodeProto& proto,
+                                                            const graph::Node& node) const {
+  const bool is_constant = node.op_type == "Constant" && node.domain.empty();
+  if (options_.lift_values || !is_constant || proto.attribute_size() != 1) return nullptr;
+  const AttributeProto& value = proto.attribute(0);
+  const bool is_external = value.name() == "value" && value.ref_attr_name().empty() &&
+                           value.t().data_location() == onnx::TensorProto::EXTERNAL;
+  return is_external ? &value.t() : nullptr;
 }
 
 Status GraphImporter::ImportAttribute(const AttributeProto& proto, const Schema* schema,

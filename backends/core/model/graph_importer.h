@@ -56,6 +56,9 @@ class GraphImporter {
   base::Status ImportOperator(const onnx::NodeProto& proto, graph::Node& node, Scope& scope);
   base::Status ImportCall(const onnx::NodeProto& proto, const onnx::FunctionProto& function,
                           const graph::Node& node, Scope& scope);
+  // Null where there is none.
+  const onnx::TensorProto* FindLeftOutConstant(const onnx::NodeProto& proto,
+                                               const graph::Node& node) const;
   // Adds the attribute under its name; one that refers to an absent attribute of the call stays
   // absent.
   base::Status ImportAttribute(const onnx::AttributeProto& proto, const Schema* schema,

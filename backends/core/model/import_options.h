@@ -38,8 +38,8 @@ struct ImportOptions {
   // tensors are views on them, at any address.
   bool is_lasting_model = false;
   // False for a support question: initializers of more than kMaxStructuralCount elements, those
-  // in external files and those without data become weights without values, and a name that nothing
-  // defines becomes an input of unknown type.
+  // in external files and those without data become weights without values, Constant nodes in
+  // external files, too, and a name that nothing defines becomes an input of unknown type.
   bool lift_values = true;
   // The operators beside ONNX's, which outlive the import; null: there are none.
   const Domains* domains = nullptr;
