@@ -35,13 +35,15 @@ Made by `{command}` on {processor}, {date}. Ours is the device
 ranges of inputs.
 
 - Inputs are drawn with a seed and rounded to the element type. What is expected is computed from them in float64 by
-  the reference evaluator of ONNX {onnx}, which shares no code with either engine; for LRN, GlobalLpPool and
-  MeanVarianceNormalization, which it has not or not rightly in float64, by their formulas in `tools/deviation/engines.py`.
+  the reference evaluator of ONNX {onnx}, which shares no code with either engine; for Erf, Gelu, cubic
+  Resize, LRN, GlobalLpPool and MeanVarianceNormalization, which it has not or not rightly in float64, by their formulas
+  in `tools/deviation/engines.py`.
 - An error is |a - b| / (|b| + rms(b)), as the conformance suite measures: b is expected, rms(b) its root mean square.
 - One rounding is at most 6.0e-08 for float, 4.9e-04 for float16, 3.9e-03 for bfloat16, 1.1e-16 for double. Of double,
   the expected value has errors of this size itself.
-- The reference evaluator finds positions of GridSample and DeformConv in float32, and functions of ONNX have constants
-  of float32 (Gelu with `tanh`), so double has larger errors there than the engines make.
+- The reference evaluator finds positions of GridSample and DeformConv in float32, so double has larger errors there than
+  the engines make. ONNX's functions of HardSwish and of Gelu with `tanh` have constants of float32; in double ours has
+  that of HardSwish, ONNX Runtime those of Gelu.
 - ONNX defines Softmax, LogSoftmax, RotaryEmbedding and Attention by simpler operators, each of which rounds to the
   element type. Ours does too.
 - A dash stands where the engine refuses the model; the reasons are below the table.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What computes a model: float64 by ONNX's reference, this library, ONNX Runtime."""
 
+import math
+
 import numpy
 import onnx.reference
 
@@ -32,8 +34,38 @@ def _mean_variance_normalization(_attributes, x):
     return (x - x.mean(**axes)) / (x.std(**axes) + 1e-9)
 
 
+_ERF = numpy.vectorize(math.erf, otypes=["d"])
+
+
+def _gelu(attributes, x):
+    """By the error function; ONNX's evaluator rounds that to float32."""
+    if attributes["approximate"] == "tanh":
+        return x / 2 * (1 + numpy.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return x / 2 * (1 + _ERF(x / math.sqrt(2)))
+
+
+def _cubic_weights(count, scale):
+    """A row per output element, by half_pixel; ONNX's evaluator rounds weights."""
+    a = -0.75
+    weights = numpy.zeros((int(count * scale), count))
+    for row, weight in enumerate(weights):
+        position = (row + 0.5) / scale - 0.5
+        for tap in range(math.floor(position) - 1, math.floor(position) + 3):
+            d = abs(position - tap)
+            near, far = ((a + 2) * d - (a + 3)) * d * d + 1, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+            weight[min(max(tap, 0), count - 1)] += near if d <= 1 else far
+    return weights
+
+
+def _resize_by_cubes(x, scales):
+    rows, columns = (_cubic_weights(x.shape[k], float(scales[k])) for k in (2, 3))
+    return rows @ x @ columns.T
+
+
 # What ONNX's evaluator does not have, or not rightly in float64.
 _OWN = {
+    "Erf": lambda _attributes, x: _ERF(x),
+    "Gelu": _gelu,
     "GlobalLpPool": _global_lp_pool,
     "LRN": _local_response,
     "MeanVarianceNormalization": _mean_variance_normalization,
@@ -45,6 +77,8 @@ def evaluate(sample, shapes, inputs):
     wide = {name: value.astype(numpy.float64) for name, value in inputs.items()}
     if sample.op_type in _OWN:
         return _OWN[sample.op_type](sample.attributes, *wide.values())
+    if sample.op_type == "Resize" and sample.attributes["mode"] == "cubic":
+        return _resize_by_cubes(wide["x"], sample.others["scales"])
     model = make_model(sample, shapes, onnx.TensorProto.DOUBLE)
     with numpy.errstate(all="ignore"):
         return onnx.reference.ReferenceEvaluator(model).run(None, wide)[0]
