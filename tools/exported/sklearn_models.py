@@ -273,6 +273,8 @@ def _list_others():
         "target")  # fmt: skip
     yield _numeric("one_vs_rest", lambda: multiclass.OneVsRestClassifier(
         linear_model.LogisticRegression()))  # fmt: skip
+    yield _numeric("one_vs_one", lambda: multiclass.OneVsOneClassifier(
+        linear_model.LogisticRegression()))  # fmt: skip
     yield _numeric("chain", lambda: multioutput.MultiOutputRegressor(
         ensemble.GradientBoostingRegressor(n_estimators=8)), "target",
         data=_several_targets)  # fmt: skip

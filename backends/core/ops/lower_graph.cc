@@ -331,7 +331,8 @@ class GraphLowering : public BodyLowering {
   }
 
   Status KeepOutputs(const Node& node, Lowering& lowering) {
-    const bool follows_branch = FollowsBranch(node);
+    // ONNX infers no extents of these, and converters declare others than they have.
+    const bool is_uninferred = node.domain == "ai.onnx.ml" || FollowsUninferred(node);
     for (auto& [output, sequence] : lowering.TakeSequences()) {
       const ValueId id = node.outputs[output];
       if (id != kNoValue) ONNXIFI_RETURN_IF_ERROR(values_.Set(id, std::move(sequence)));
@@ -350,22 +351,20 @@ class GraphLowering : public BodyLowering {
         return Status(Code::kUnsupportedAttribute,
                       node.op_type + ": Output " + std::to_string(k) + " is not supported.");
       }
-      // ONNX infers no extents of these, and converters declare others than they have.
       const auto open = lowering.open_outputs().find(static_cast<int>(k));
       const bool is_open = open != lowering.open_outputs().end();
-      const bool is_inferable = node.domain != "ai.onnx.ml" && !is_open && !follows_branch;
-      ONNXIFI_RETURN_IF_ERROR(values_.Set(id, *std::move(tensors[k]), is_inferable));
-      if (follows_branch) behind_branches_.insert(id);
+      ONNXIFI_RETURN_IF_ERROR(
+          values_.Set(id, *std::move(tensors[k]), /*is_inferable=*/!is_open && !is_uninferred));
+      if (is_uninferred) uninferred_.insert(id);
       if (is_open) SetOpenRank(node, id, open->second);
     }
     return base::Ok();
   }
 
-  // Whether it reads what a branch gave that stands for an If, or what was made of it. Exporters
-  // declare ranks of such values as the other branch has them.
-  bool FollowsBranch(const Node& node) const {
-    return std::ranges::any_of(node.inputs,
-                               [&](ValueId id) { return behind_branches_.contains(id); });
+  // Whether it reads what a branch gave that stands for an If, of which exporters declare ranks as
+  // the other branch has them, what an operator of ai.onnx.ml gave, or what was made of either.
+  bool FollowsUninferred(const Node& node) const {
+    return std::ranges::any_of(node.inputs, [&](ValueId id) { return uninferred_.contains(id); });
   }
 
   // A branch can be chosen where extents tell the condition; it is that of the run, if there is
@@ -604,14 +603,14 @@ class GraphLowering : public BodyLowering {
                        bool is_branch = false) {
     Status status = lowering.LowerNodes();
     if (!status.ok()) return std::move(status).Context("in the function body of " + node.op_type);
-    const bool follows_branch = is_branch || FollowsBranch(node);
+    const bool is_uninferred = is_branch || FollowsUninferred(node);
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id = node.outputs[k];
       if (id == kNoValue) continue;
       ONNXIFI_RETURN_IF_ERROR(lowering.values_.ResolveAnyRank(body.outputs[k]));
       values_.TakeOver(id, lowering.values_, body.outputs[k]);
-      ONNXIFI_RETURN_IF_ERROR(values_.CheckDeclared(id, /*has_rank=*/!follows_branch));
-      if (follows_branch) behind_branches_.insert(id);
+      ONNXIFI_RETURN_IF_ERROR(values_.CheckDeclared(id, /*has_rank=*/!is_uninferred));
+      if (is_uninferred) uninferred_.insert(id);
     }
     return base::Ok();
   }
@@ -620,7 +619,7 @@ class GraphLowering : public BodyLowering {
   const Target target_;
   const int nesting_;
   GraphValues values_;
-  std::unordered_set<ValueId> behind_branches_;
+  std::unordered_set<ValueId> uninferred_;  // ONNX knows no extents of these
   size_t lowered_nodes_ = 0;
 };
 

@@ -217,6 +217,35 @@ TEST(ImputerTest, ReplacesNan) {
   }
 }
 
+// ONNX infers no extents of ai.onnx.ml, so converters declare what they like, also further on: of
+// one-versus-one classifiers skl2onnx says [N] for labels that are [N, 1].
+TEST(ScalerTest, RanksThatAreDeclaredBehindItDoNotCount) {
+  graph::Graph graph;
+  const auto add = [&graph](const char* name, const std::vector<int64_t>& extents) {
+    graph::Type type{.kind = graph::Type::Kind::kTensor, .element = ElementType::kFloat32};
+    type.extents.emplace();
+    for (const int64_t extent : extents) type.extents->push_back({extent, ""});
+    return graph.AddValue({.name = name, .type = std::move(type)});
+  };
+  const graph::ValueId x = add("x", {2, 1});
+  const graph::ValueId scaled = add("scaled", {-1});
+  const graph::ValueId y = add("y", {-1});
+  graph.inputs = {x};
+  graph.outputs = {y};
+  graph::Node scaler{.op_type = "Scaler", .domain = "ai.onnx.ml", .since_version = 1};
+  scaler.attributes = {{"offset", Floats{1}}, {"scale", Floats{2}}};
+  scaler.inputs = {x};
+  scaler.outputs = {scaled};
+  graph::Node negation{.op_type = "Neg", .since_version = 13};
+  negation.inputs = {scaled};
+  negation.outputs = {y};
+  graph.nodes = {scaler, negation};
+  const auto out = RunGraph(graph, {MakeTensor(ElementType::kFloat32, {2, 1}, {3, 0})});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), (Extents{2, 1}));
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(-4, 2));
+}
+
 TEST(ImputerTest, ReplacesZeroIfNothingIsSaid) {
   const auto floats =
       RunModel("Imputer", {{"imputed_value_floats", Floats{4}}}, Given({3}, {0, -0.0, 1}));
