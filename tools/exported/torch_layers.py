@@ -70,6 +70,23 @@ def _fourier():
                    _BATCH)  # fmt: skip
 
 
+def _interpolation():
+    """Scales that are no float32: extents and nearest elements follow from their rounding."""
+    import torch
+    from torch import nn
+
+    class Interpolation(nn.Module):
+        def forward(self, image):
+            def by(scale, mode):
+                return nn.functional.interpolate(image, scale_factor=scale, mode=mode)
+
+            return (by(0.7, "nearest"), by(1 / 3, "nearest"), by(1.4, "bilinear"),
+                    by((0.9, 0.35), "bicubic"))  # fmt: skip
+
+    inputs = [(signal(1, 1, 2, 20, 10),), (signal(2, 3, 2, 30, 50),)]
+    return Subject(Interpolation(), inputs, {0: {0: "batch", 2: "height", 3: "width"}})
+
+
 def _volume():
     from torch import nn
 
@@ -237,6 +254,7 @@ def _narrow(kind):
 
 _MODULES = {
     "sampler": _sampler,
+    "interpolation": _interpolation,
     "volume": _volume,
     "selection": _selection,
     "arithmetic": _arithmetic,

@@ -114,23 +114,30 @@ std::optional<Dims> Lowering::Integers(int input) const {
   return values_.Find(In(input));
 }
 
-Result<Dims> Lowering::IntegersOrRuntime(int input) {
+Result<Dims> Lowering::IntegersOrRuntime(int input, std::optional<int64_t> count) {
   if (std::optional<Dims> known = Integers(input)) return *known;
   const Operand& operand = In(input);
   if (!tensor::IsInteger(operand.type())) return UnsupportedType(input);
-  if (operand.rank() > 1 || (operand.rank() == 1 && !operand.shape[0].is_constant())) {
+  const bool is_open = operand.rank() == 1 && !operand.shape[0].is_constant();
+  if (operand.rank() > 1 || (is_open && count.value_or(-1) < 0)) {
     return UnsupportedShape("Input " + std::to_string(input) + " of shape " +
                             tensor::ToString(operand.shape) +
                             " gives extents and must have one axis of a known extent.");
   }
-  int64_t count = operand.rank() == 0 ? 1 : operand.shape[0].constant();
-  if (count > program::SymbolicValues::kMaxElements) {
-    return UnsupportedShape("Input " + std::to_string(input) + " gives " + std::to_string(count) +
+  if (is_open) {
+    ONNXIFI_RETURN_IF_ERROR(
+        RequireEqual(operand.shape[0], *count,
+                     "The extent of input " + std::to_string(input) + " and the number needed"));
+  } else {
+    count = operand.rank() == 0 ? 1 : operand.shape[0].constant();
+  }
+  if (*count > program::SymbolicValues::kMaxElements) {
+    return UnsupportedShape("Input " + std::to_string(input) + " gives " + std::to_string(*count) +
                             " extents, more than the " +
                             std::to_string(program::SymbolicValues::kMaxElements) + " supported.");
   }
-  Operand flat = Reshaped(operand, {Dim(count)});
-  return ReadAtRunTime(flat, static_cast<int>(count));
+  Operand flat = Reshaped(operand, {Dim(*count)});
+  return ReadAtRunTime(flat, static_cast<int>(*count));
 }
 
 const tensor::Tensor* Lowering::SmallConstant(int input) const {

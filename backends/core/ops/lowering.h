@@ -158,8 +158,9 @@ class Lowering {
   std::optional<Dims> Integers(int input) const;
   // The same for an input that gives extents, positions or sizes: what is not known becomes symbols
   // that are read when the program runs. The input is a scalar or has one axis whose extent must be
-  // a number, else UNSUPPORTED_SHAPE.
-  Result<Dims> IntegersOrRuntime(int input);
+  // a number, else UNSUPPORTED_SHAPE. Where something else tells how many numbers there must be, in
+  // `count`, the extent may be a symbol, and a run of another extent is refused.
+  Result<Dims> IntegersOrRuntime(int input, std::optional<int64_t> count = std::nullopt);
   // The tensor of an input that is a constant of at most 64 elements, else null.
   const tensor::Tensor* SmallConstant(int input) const;
 

@@ -12,7 +12,7 @@ namespace {
 Result<Dim> Count(Lowering& lowering) {
   if (lowering.version() < 10) return Dim(lowering.Int("k", 0));
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
-  ONNXIFI_ASSIGN_OR_RETURN(Dims numbers, lowering.IntegersOrRuntime(1));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims numbers, lowering.IntegersOrRuntime(1, 1));
   if (numbers.size() != 1) {
     return lowering.InvalidModel("K has " + std::to_string(numbers.size()) +
                                  " elements instead of one.");

@@ -44,7 +44,7 @@ Status LowerCumulative(Lowering& lowering) {
   if (!HasArithmetic(x.type())) return lowering.UnsupportedType(0);
   if (x.rank() == 0)
     return lowering.InvalidModel("Input 0 is a scalar and has no axis to run along.");
-  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, AxisList::FromInput(lowering, 1, x.rank(), 0));
+  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, AxisList::FromInput(lowering, 1, x.rank(), 0, 1));
   if (axes.size() != 1) {
     return lowering.InvalidModel("Input 1 gives " + std::to_string(axes.size()) +
                                  " axes and must give 1.");

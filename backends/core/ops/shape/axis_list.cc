@@ -29,11 +29,12 @@ Result<AxisList> AxisList::Make(Lowering& lowering, Dims axes, int rank) {
   return list;
 }
 
-Result<AxisList> AxisList::FromInput(Lowering& lowering, int input, int rank, int default_count) {
+Result<AxisList> AxisList::FromInput(Lowering& lowering, int input, int rank, int default_count,
+                                     std::optional<int64_t> count) {
   Dims axes(default_count);
   for (int axis = 0; axis < default_count; ++axis) axes[axis] = axis;
   if (lowering.Has(input)) {
-    ONNXIFI_ASSIGN_OR_RETURN(axes, lowering.IntegersOrRuntime(input));
+    ONNXIFI_ASSIGN_OR_RETURN(axes, lowering.IntegersOrRuntime(input, count));
   }
   return Make(lowering, std::move(axes), rank);
 }

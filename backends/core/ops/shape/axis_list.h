@@ -16,8 +16,10 @@ class AxisList {
  public:
   // `axes` in [-rank, rank), distinct; otherwise INVALID_MODEL, now or when the program runs.
   static Result<AxisList> Make(Lowering& lowering, Dims axes, int rank);
-  // Input `input`, or where it is missing every axis below `default_count`.
-  static Result<AxisList> FromInput(Lowering& lowering, int input, int rank, int default_count);
+  // Input `input`, or where it is missing every axis below `default_count`. `count` as
+  // Lowering::IntegersOrRuntime has it.
+  static Result<AxisList> FromInput(Lowering& lowering, int input, int rank, int default_count,
+                                    std::optional<int64_t> count = std::nullopt);
   // Attribute `name`, or where it is missing every axis below `default_count`.
   static Result<AxisList> FromAttribute(Lowering& lowering, std::string_view name, int rank,
                                         int default_count);

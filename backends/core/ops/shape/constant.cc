@@ -51,7 +51,7 @@ Status LowerConstant(Lowering& lowering) {
 
 Status LowerConstantOfShape(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
-  ONNXIFI_ASSIGN_OR_RETURN(Shape shape, lowering.IntegersOrRuntime(0));
+  ONNXIFI_ASSIGN_OR_RETURN(Shape shape, lowering.IntegersOrRuntime(0, lowering.DeclaredRank(0)));
   for (Dim& extent : shape) {
     ONNXIFI_ASSIGN_OR_RETURN(extent, AsExtent(lowering, extent));
   }

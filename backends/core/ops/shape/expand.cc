@@ -11,7 +11,10 @@ namespace {
 
 Status LowerExpand(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
-  ONNXIFI_ASSIGN_OR_RETURN(Dims extents, lowering.IntegersOrRuntime(1));
+  // The input tells the rank of the result where it has fewer axes.
+  std::optional<int64_t> count = lowering.DeclaredRank(0);
+  if (count && *count <= lowering.In(0).rank()) count.reset();
+  ONNXIFI_ASSIGN_OR_RETURN(Dims extents, lowering.IntegersOrRuntime(1, count));
   for (Dim& extent : extents) {
     ONNXIFI_ASSIGN_OR_RETURN(extent, AsExtent(lowering, extent));
   }
@@ -39,7 +42,7 @@ Result<Dims> Repeats(Lowering& lowering) {
     for (int axis = 0; axis < rank; ++axis) repeats.push_back(axes.ValueAt(axis, tiles, 1));
     return repeats;
   }
-  ONNXIFI_ASSIGN_OR_RETURN(Dims repeats, lowering.IntegersOrRuntime(1));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims repeats, lowering.IntegersOrRuntime(1, rank));
   if (static_cast<int>(repeats.size()) != rank) {
     return lowering.InvalidModel("repeats has " + std::to_string(repeats.size()) +
                                  " elements and the input " + std::to_string(rank) + " axes.");

@@ -235,7 +235,9 @@ Status LowerAffineGrid(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& theta = lowering.In(0);
   if (!tensor::IsFloat(theta.type())) return lowering.UnsupportedType(0);
-  ONNXIFI_ASSIGN_OR_RETURN(Shape size, lowering.IntegersOrRuntime(1));
+  std::optional<int64_t> count;  // batch, channels, and the axes that theta moves
+  if (theta.rank() == 3 && theta.shape[1].is_constant()) count = 2 + theta.shape[1].constant();
+  ONNXIFI_ASSIGN_OR_RETURN(Shape size, lowering.IntegersOrRuntime(1, count));
   const int spatial_rank = static_cast<int>(size.size()) - 2;
   if (theta.rank() != 3 || (spatial_rank != 2 && spatial_rank != 3)) {
     return lowering.InvalidModel("theta has " + std::to_string(theta.rank()) +

@@ -16,7 +16,7 @@ Result<Dim> Depth(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.Require(Equal(Product(depth.shape), 1), Code::kInvalidModel,
                                            "depth is not one element."));
   if (tensor::IsInteger(depth.type())) {
-    ONNXIFI_ASSIGN_OR_RETURN(Dims numbers, lowering.IntegersOrRuntime(1));
+    ONNXIFI_ASSIGN_OR_RETURN(Dims numbers, lowering.IntegersOrRuntime(1, 1));
     return AsExtent(lowering, numbers.front());
   }
   if (!tensor::IsFloat(depth.type())) return lowering.UnsupportedType(1);

@@ -18,15 +18,15 @@ struct Amounts {
 
 Result<Amounts> PadAmounts(Lowering& lowering) {
   const int rank = lowering.In(0).rank();
+  if (lowering.version() >= 11) ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
+  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, AxisList::FromInput(lowering, 3, rank, rank));
   Dims pads;
   if (lowering.version() >= 11) {
-    ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
-    ONNXIFI_ASSIGN_OR_RETURN(pads, lowering.IntegersOrRuntime(1));
+    ONNXIFI_ASSIGN_OR_RETURN(pads, lowering.IntegersOrRuntime(1, 2 * axes.size()));
   } else if (const std::vector<int64_t>* given =
                  lowering.Ints(lowering.version() < 2 ? "paddings" : "pads")) {
     pads = ToDims(*given);
   }
-  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, AxisList::FromInput(lowering, 3, rank, rank));
   if (static_cast<int>(pads.size()) != 2 * axes.size()) {
     return lowering.InvalidModel("pads has " + std::to_string(pads.size()) + " elements for " +
                                  std::to_string(axes.size()) + " axes; two each are needed.");

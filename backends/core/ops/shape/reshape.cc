@@ -54,7 +54,7 @@ Status LowerReshape(Lowering& lowering) {
   if (has_attribute) {
     if (const std::vector<int64_t>* shape = lowering.Ints("shape")) numbers = ToDims(*shape);
   } else {
-    ONNXIFI_ASSIGN_OR_RETURN(numbers, lowering.IntegersOrRuntime(1));
+    ONNXIFI_ASSIGN_OR_RETURN(numbers, lowering.IntegersOrRuntime(1, lowering.DeclaredRank(0)));
   }
 
   const Operand& data = lowering.In(0);
@@ -122,7 +122,9 @@ Status LowerSqueeze(Lowering& lowering) {
   } else if (lowering.version() < 13) {
     ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::FromAttribute(lowering, "axes", data.rank(), 0));
   } else {
-    ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::FromInput(lowering, 1, data.rank(), 0));
+    std::optional<int64_t> count = lowering.DeclaredRank(0);
+    if (count) *count = data.rank() - *count;
+    ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::FromInput(lowering, 1, data.rank(), 0, count));
   }
   if (axes.size() > data.rank()) {
     return lowering.InvalidModel(std::to_string(axes.size()) + " axes are removed of " +
@@ -153,7 +155,9 @@ Status LowerUnsqueeze(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(has_attribute ? 1 : 2));
   Dims given;
   if (!has_attribute) {
-    ONNXIFI_ASSIGN_OR_RETURN(given, lowering.IntegersOrRuntime(1));
+    std::optional<int64_t> count = lowering.DeclaredRank(0);
+    if (count) *count -= lowering.In(0).rank();
+    ONNXIFI_ASSIGN_OR_RETURN(given, lowering.IntegersOrRuntime(1, count));
   } else if (const std::vector<int64_t>* attribute = lowering.Ints("axes")) {
     given = ToDims(*attribute);
   }

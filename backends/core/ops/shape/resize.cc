@@ -107,7 +107,7 @@ Status ScaleByInput(Lowering& lowering, int input, std::vector<ResizedAxis>& axe
 // instead.
 Status SetSizes(Lowering& lowering, int input, std::vector<ResizedAxis>& axes) {
   ONNXIFI_RETURN_IF_ERROR(RequireLength(lowering, input, axes.size()));
-  ONNXIFI_ASSIGN_OR_RETURN(Dims sizes, lowering.IntegersOrRuntime(input));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims sizes, lowering.IntegersOrRuntime(input, axes.size()));
   const std::string policy = lowering.String("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller") {
     return lowering.UnsupportedAttribute("keep_aspect_ratio_policy '" + policy +

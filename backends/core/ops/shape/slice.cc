@@ -144,9 +144,9 @@ Status LowerSlice(Lowering& lowering) {
 Status LowerCenterCropPad(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   const Operand& input = lowering.In(0);
-  ONNXIFI_ASSIGN_OR_RETURN(Dims targets, lowering.IntegersOrRuntime(1));
   ONNXIFI_ASSIGN_OR_RETURN(AxisList axes,
                            AxisList::FromAttribute(lowering, "axes", input.rank(), input.rank()));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims targets, lowering.IntegersOrRuntime(1, axes.size()));
   if (axes.size() != static_cast<int>(targets.size())) {
     return lowering.InvalidModel("shape has " + std::to_string(targets.size()) + " elements for " +
                                  std::to_string(axes.size()) + " axes.");

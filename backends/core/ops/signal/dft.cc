@@ -111,7 +111,7 @@ Result<Dim> PartsOf(Lowering& lowering, const Operand& x) {
 
 // The one number of an input.
 Result<Dim> NumberOf(Lowering& lowering, int input, std::string_view name) {
-  ONNXIFI_ASSIGN_OR_RETURN(Dims numbers, lowering.IntegersOrRuntime(input));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims numbers, lowering.IntegersOrRuntime(input, 1));
   if (numbers.size() != 1) {
     return lowering.InvalidModel(std::string(name) + " has " + std::to_string(numbers.size()) +
                                  " elements instead of one.");

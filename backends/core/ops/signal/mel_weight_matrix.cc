@@ -34,7 +34,7 @@ Status LowerMelWeightMatrix(Lowering& lowering) {
   }
   Dims numbers;
   for (int input = 0; input < 3; ++input) {
-    ONNXIFI_ASSIGN_OR_RETURN(const Dims given, lowering.IntegersOrRuntime(input));
+    ONNXIFI_ASSIGN_OR_RETURN(const Dims given, lowering.IntegersOrRuntime(input, 1));
     if (given.size() != 1) {
       return lowering.InvalidModel("Input " + std::to_string(input) + " has " +
                                    std::to_string(given.size()) + " elements instead of one.");

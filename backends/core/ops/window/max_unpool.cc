@@ -50,7 +50,7 @@ Status LowerMaxUnpool(Lowering& lowering) {
     return base::Ok();
   }
 
-  ONNXIFI_ASSIGN_OR_RETURN(Dims wanted, lowering.IntegersOrRuntime(2));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims wanted, lowering.IntegersOrRuntime(2, lowering.In(0).rank()));
   if (static_cast<int>(wanted.size()) != x.rank()) {
     return lowering.InvalidModel("output_shape has " + std::to_string(wanted.size()) +
                                  " elements for " + std::to_string(x.rank()) + " axes.");
