@@ -12,33 +12,34 @@ namespace {
 
 constexpr ElementType kReal = ElementType::kFloat64;
 
-Expr Real(StepBuilder& step, Dim dim, ElementType type = kReal) {
-  return Cast(step.Extent(dim), type);
-}
+Expr Real(StepBuilder& step, Dim dim) { return Cast(step.Extent(dim), kReal); }
 Expr Floor(Expr x) { return Unary(ExprOp::kFloor, x); }
 Expr Ceil(Expr x) { return Unary(ExprOp::kCeil, x); }
 Expr Abs(Expr x) { return Unary(ExprOp::kAbs, x); }
 
-// What positions are computed in. A scale such as 1/3 is above or below what its exporter meant, by
-// its rounding to float32. Where a position is rounded to an element, float32 takes that back, as
-// in ONNX Runtime and PyTorch: position 1 of a third lies at 3, at 2.9999999 in float64. With
-// align_corners ONNX's expected values are those of float64.
-ElementType PositionType(const ResizedAxis& axis, const Resampling& how) {
-  const bool is_narrow = how.kernel == Resampling::Kernel::kNearest && axis.is_float_scale &&
-                         how.coordinates != "align_corners" && !how.crops();
-  return is_narrow ? ElementType::kFloat32 : kReal;
+// Whether each operation that finds a position rounds to float32. A scale such as 1/3 is above or
+// below what its exporter meant, by its own rounding to float32. Where a position is rounded to an
+// element, float32 takes that back, as in ONNX Runtime and PyTorch: position 1 of a third lies at
+// 3, at 2.9999999 in float64. With align_corners ONNX's expected values are those of float64.
+bool RoundsPositions(const ResizedAxis& axis, const Resampling& how) {
+  return how.kernel == Resampling::Kernel::kNearest && axis.is_float_scale &&
+         how.coordinates != "align_corners" && !how.crops();
 }
 
-// Where output position `y`, a float, lies in the input.
+// Where output position `y` (float64) lies in the input. Quotients are float64's, which all devices
+// round alike, and are then rounded.
 Expr SourcePosition(StepBuilder& step, const ResizedAxis& axis, const Resampling& how, Expr y) {
-  const ElementType type = y.type();
-  const Expr scale = ScaleOf(step, axis, type);
-  const Expr in = Real(step, axis.in, type);
+  const bool rounds = RoundsPositions(axis, how);
+  const auto rounded = [rounds](Expr value) {
+    return rounds ? Cast(Cast(value, ElementType::kFloat32), kReal) : value;
+  };
+  const Expr scale = ScaleOf(step, axis);
+  const Expr in = Real(step, axis.in);
   const Expr out = in * scale;
   const Expr one = Like(y, 1);
   const Expr half = Like(y, 0.5);
   const Expr is_single = out == one;
-  if (how.coordinates == "asymmetric") return y / scale;
+  if (how.coordinates == "asymmetric") return rounded(y / scale);
   if (how.coordinates == "align_corners") {
     return Select(is_single, Like(y, 0), y * (in - one) / (out - one));
   }
@@ -49,19 +50,19 @@ Expr SourcePosition(StepBuilder& step, const ResizedAxis& axis, const Resampling
                                y * (end - start) * (in - one) / (out - one));
     return within + start * (in - one);
   }
-  const Expr half_pixel = (y + half) / scale - half;
+  const Expr half_pixel = rounded(rounded((y + half) / scale) - half);
   if (how.coordinates == "pytorch_half_pixel") {
-    return Select(Real(step, axis.out, type) <= one, Like(y, 0), half_pixel);
+    return Select(Real(step, axis.out) <= one, Like(y, 0), half_pixel);
   }
   if (how.coordinates == "half_pixel_symmetric") {
-    const Expr adjustment = Real(step, axis.out, type) / out;
-    return in * half * (one - adjustment) + half_pixel;
+    const Expr adjustment = rounded(Real(step, axis.out) / rounded(out));
+    return rounded(in * half * (one - adjustment) + half_pixel);
   }
   return half_pixel;
 }
 
 Expr IsOutside(StepBuilder& step, const ResizedAxis& axis, Expr x) {
-  return x < Like(x, 0) || x > Real(step, axis.in - 1, x.type());
+  return x < Like(x, 0) || x > Real(step, axis.in - 1);
 }
 
 Expr ClampToInput(StepBuilder& step, const ResizedAxis& axis, Expr position) {
@@ -86,7 +87,7 @@ Expr NearestPosition(StepBuilder& step, const ResizedAxis& axis, const Resamplin
   if (how.nearest == "round_prefer_ceil") return Floor(x + half);
   if (how.nearest == "ceil") return Ceil(x);
   if (how.nearest == "floor") return Floor(x);
-  return Select(ScaleOf(step, axis, x.type()) < Like(x, 1), Ceil(x), Floor(x));
+  return Select(ScaleOf(step, axis) < Like(x, 1), Ceil(x), Floor(x));
 }
 
 // One Map over all axes: each position is looked up in its axis' table.
@@ -98,8 +99,7 @@ Operand ResampleNearest(Lowering& lowering, const Operand& x, const std::vector<
   std::vector<Operand> outside;
   for (const ResizedAxis& axis : axes) {
     StepBuilder table(lowering, {axis.out});
-    const Expr source =
-        SourcePosition(table, axis, how, Cast(table.Coordinate(0), PositionType(axis, how)));
+    const Expr source = SourcePosition(table, axis, how, Cast(table.Coordinate(0), kReal));
     const Expr nearest = Cast(NearestPosition(table, axis, how, source), ElementType::kInt64);
     positions.push_back(lowering.Temporary(ElementType::kInt64, {axis.out}));
     outside.push_back(lowering.Temporary(ElementType::kBool, {axis.out}));
@@ -270,9 +270,9 @@ std::vector<ResizedAxis> InOrderOfPasses(const std::vector<ResizedAxis>& axes) {
 
 }  // namespace
 
-Expr ScaleOf(StepBuilder& step, const ResizedAxis& axis, ElementType type) {
-  if (axis.scale) return Cast(step.Read(*axis.scale), type);
-  return Real(step, axis.numerator, type) / Real(step, axis.denominator, type);
+Expr ScaleOf(StepBuilder& step, const ResizedAxis& axis) {
+  if (axis.scale) return Cast(step.Read(*axis.scale), kReal);
+  return Real(step, axis.numerator) / Real(step, axis.denominator);
 }
 
 Operand Resample(Lowering& lowering, const Operand& x, const std::vector<ResizedAxis>& axes,

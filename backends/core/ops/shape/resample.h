@@ -44,8 +44,8 @@ struct Resampling {
 Operand Resample(Lowering& lowering, const Operand& x, const std::vector<ResizedAxis>& axes,
                  const Resampling& how);
 
-// The scale within `step`, as float64 unless another float is named.
-Expr ScaleOf(StepBuilder& step, const ResizedAxis& axis, ElementType type = ElementType::kFloat64);
+// The scale as float64 within `step`.
+Expr ScaleOf(StepBuilder& step, const ResizedAxis& axis);
 
 }  // namespace onnxifi::ops
 
