@@ -175,30 +175,6 @@ bool IsComparison(ExprOp op) {
   }
 }
 
-// `id`, which `cast` rounds, without a rounding of the same kind before bounds: those that the
-// narrow type has keep the order of what rounds, so that round(max(round(x), bound)) is
-// round(max(x, bound)), but for the sign of a zero.
-ExprId ExprPool::WithoutInnerRounding(ExprId id, const ExprNode& cast) {
-  const ExprNode node = nodes_[id];
-  if (node.op == ExprOp::kCast) {
-    const ExprNode& inner = nodes_[node.operands[0]];
-    const bool is_rounding =
-        inner.op == ExprOp::kCast && inner.type == cast.type && inner.payload == cast.payload;
-    return is_rounding && nodes_[inner.operands[0]].type == node.type ? inner.operands[0] : id;
-  }
-  if (node.op != ExprOp::kMax && node.op != ExprOp::kMin) return id;
-  for (const size_t k : {0, 1}) {
-    const ExprNode& bound = nodes_[node.operands[1 - k]];
-    if (!IsConstant(bound)) continue;
-    const Scalar narrow = tensor::CastScalar(bound.type, cast.type, ValueOf(bound));
-    if (tensor::CastScalar(cast.type, bound.type, narrow).f != ValueOf(bound).f) continue;
-    ExprNode bounded = node;
-    bounded.operands[k] = WithoutInnerRounding(node.operands[k], cast);
-    if (bounded.operands[k] != node.operands[k]) return Add(std::move(bounded));
-  }
-  return id;
-}
-
 ExprId ExprPool::Add(ExprNode node) {
   // Only exact rewrites: casts of constants round as at run time; float arithmetic is left to the
   // device, which may round or flush in its own way, and identities such as x + 0 are not exact for
@@ -206,9 +182,6 @@ ExprId ExprPool::Add(ExprNode node) {
   if (node.op == ExprOp::kDim && node.dim.is_constant()) {
     node = ConstantNode(ElementType::kInt64, Scalar{.i = node.dim.constant()});
   } else if (node.op == ExprOp::kCast || node.op == ExprOp::kBitcast) {
-    const bool is_rounding = node.op == ExprOp::kCast && (node.type == ElementType::kFloat16 ||
-                                                          node.type == ElementType::kBfloat16);
-    if (is_rounding) node.operands[0] = WithoutInnerRounding(node.operands[0], node);
     const ExprNode& source = nodes_[node.operands[0]];
     if (source.type == node.type) return node.operands[0];
     if (node.op == ExprOp::kCast && IsConstant(source) && !tensor::IsComplex(source.type) &&

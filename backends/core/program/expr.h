@@ -65,8 +65,6 @@ class ExprPool {
   ExprId Add(ExprNode node);
 
  private:
-  ExprId WithoutInnerRounding(ExprId id, const ExprNode& cast);
-
   std::vector<ExprNode> nodes_;
   base::HashIndex by_hash_;
 };

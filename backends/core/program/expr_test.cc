@@ -84,30 +84,6 @@ TEST(ExprTest, CastsAndSelectsFold) {
   EXPECT_EQ(std::bit_cast<double>(pool[third.id()].payload), static_cast<double>(1.0f / 3));
 }
 
-// Rounding twice is rounding once where only bounds that the narrow type has are between.
-TEST(ExprTest, OneOfTwoRoundingsIsDropped) {
-  ExprPool pool;
-  const Expr x = Load(pool, ElementType::kFloat32, 0);
-  for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16}) {
-    const auto rounded = [&](Expr of) { return Cast(Cast(of, type), ElementType::kFloat32); };
-    const auto expect = [&](Expr twice, Expr once) {
-      EXPECT_EQ(Cast(twice, type).id(), Cast(once, type).id()) << ToString(pool, twice.id());
-    };
-    expect(rounded(x), x);
-    expect(Maximum(rounded(x), Like(x, 0)), Maximum(x, Like(x, 0)));
-    expect(Minimum(Maximum(rounded(x), Like(x, -1.5)), Like(x, 6)),
-           Minimum(Maximum(x, Like(x, -1.5)), Like(x, 6)));
-    // A third is between two numbers of the type, to one of which x may be rounded.
-    const Expr third = Like(x, 1.0 / 3);
-    EXPECT_NE(Cast(Maximum(rounded(x), third), type).id(), Cast(Maximum(x, third), type).id());
-    const Expr doubled = rounded(x) + rounded(x);
-    EXPECT_NE(Cast(doubled, type).id(), Cast(x + x, type).id());
-  }
-  // Another narrow type has other numbers.
-  const Expr half = Cast(Cast(x, ElementType::kFloat16), ElementType::kFloat32);
-  EXPECT_NE(Cast(half, ElementType::kBfloat16).id(), Cast(x, ElementType::kBfloat16).id());
-}
-
 TEST(ExprTest, ConstantsAreRoundedToTheirType) {
   ExprPool pool;
   const Expr half = Constant(pool, ElementType::kFloat16, 1.0 + 1.0 / 4096);

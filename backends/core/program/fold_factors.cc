@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // FoldFactors: a Map that multiplies each output channel of a product by a constant, and perhaps
-// adds one to it, leaves the constant to the weights, and only the summand to be added. Graphs of
-// float32 come without such nodes (ops/rewrite/affine_folding); those of narrow floats, whose
-// weights would be rounded once more there, lose them here.
+// adds one to it, leaves the constant to the weights, and only the summand to be added. In graphs
+// of float32, ops/rewrite/affine_folding does the same before they are lowered. The weights of
+// narrow floats would be rounded once more there, and are wide here.
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -32,23 +33,25 @@ std::optional<ChannelAxes> ChannelAxesOf(const Contract& contract) {
   return ChannelAxes{static_cast<size_t>(contract.m_axes), 1};
 }
 
-// The weights as a tensor of float32 that nobody computes, or nothing.
+// The extents of weights that are a constant of float32, all of it; nothing where they are not.
 std::optional<Shape> ShapeOfWeights(const Program& program, const Step& product) {
   const Contract& contract = *product.As<Contract>();
   const View& view = product.reads[1];
   const ExprNode& prologue = program.exprs[contract.b_prologue];
   const bool is_plain = prologue.op == ExprOp::kLoad && prologue.operands.empty() &&
                         prologue.payload == 1 && view.type == kReal && view.guards.empty();
-  if (!is_plain || program.buffers[view.buffer].kind != Buffer::Kind::kConstant) {
+  if (!is_plain || program.buffers[view.buffer].kind != Buffer::Kind::kConstant ||
+      std::ranges::find(view.strides, Dim(0)) != view.strides.end()) {
     return std::nullopt;
   }
   Shape shape(contract.inner.begin(), contract.inner.end());
   const ChannelAxes axes = *ChannelAxesOf(contract);
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axes.weights),
                product.domain[axes.domain]);
-  const bool has_numbers =
-      std::ranges::all_of(shape, [](const Dim& dim) { return dim.is_constant(); });
-  return has_numbers ? std::optional(shape) : std::nullopt;
+  const bool is_whole =
+      std::ranges::all_of(shape, [](const Dim& dim) { return dim.is_constant(); }) &&
+      tensor::Product(shape) == tensor::Product(program.buffers[view.buffer].shape);
+  return is_whole ? std::optional(shape) : std::nullopt;
 }
 
 // What a Map computes of a sum: sum * factor + summand, both of constants that differ between
@@ -87,11 +90,6 @@ class AffineReader {
         affine->factor = affine->factor ? *affine->factor * other : other;
         if (affine->summand) affine->summand = *affine->summand * other;
         return affine;
-      case ExprOp::kDiv:
-        if (is_right) return std::nullopt;
-        affine->factor = (affine->factor ? *affine->factor : Like(other, 1)) / other;
-        if (affine->summand) affine->summand = *affine->summand / other;
-        return affine;
       default:
         return std::nullopt;
     }
@@ -108,8 +106,7 @@ class AffineReader {
       const ExprNode& node = program_.exprs[inner];
       if (node.op != ExprOp::kLoad) return !IsLeaf(node.op) || node.op == ExprOp::kConstant;
       const View& view = map_.reads[node.payload];
-      if (!node.operands.empty() || !view.guards.empty() ||
-          program_.buffers[view.buffer].kind != Buffer::Kind::kConstant) {
+      if (!node.operands.empty() || !view.guards.empty() || !IsFiniteConstant(view.buffer)) {
         return false;
       }
       for (size_t axis = 0; axis < view.strides.size(); ++axis) {
@@ -118,6 +115,15 @@ class AffineReader {
       }
       return true;
     });
+  }
+
+  // A weight of zero times infinity is no number, where a sum times infinity may be one.
+  bool IsFiniteConstant(BufferId id) const {
+    const Buffer& buffer = program_.buffers[id];
+    if (buffer.kind != Buffer::Kind::kConstant || buffer.type != kReal) return false;
+    const tensor::Tensor& constant = program_.constants[static_cast<size_t>(buffer.index)];
+    return std::ranges::all_of(constant.values<float>(),
+                               [](float value) { return std::isfinite(value); });
   }
 
   Program& program_;
@@ -155,7 +161,8 @@ class Folder {
     const View& sums = product.writes[0];
     if (!weights_shape || sums.type != kReal || uses_.IsOutput(sums.buffer) ||
         program_.buffers[sums.buffer].kind != Buffer::Kind::kTemporary ||
-        uses_.OnlyWriter(sums.buffer) != number) {
+        uses_.OnlyWriter(sums.buffer) != number ||
+        uses_.OnlyReader(product.reads[1].buffer) != number) {
       return;
     }
     const int reader = uses_.OnlyReader(sums.buffer);

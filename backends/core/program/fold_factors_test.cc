@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -42,10 +43,10 @@ const Case kCases[] = {
     {"Normalization",
      [](ExprPool&, const std::vector<Expr>& x) { return (x[0] - x[1]) * x[2] + x[3]; }, true},
     {"Factor", [](ExprPool&, const std::vector<Expr>& x) { return x[2] * x[0]; }, true},
-    {"Quotient", [](ExprPool&, const std::vector<Expr>& x) { return (x[3] + x[0]) / x[2]; }, true},
     {"Negative", [](ExprPool&, const std::vector<Expr>& x) { return x[1] - x[0] * Like(x[0], 2); },
      true},
     {"SummandAlone", [](ExprPool&, const std::vector<Expr>& x) { return x[0] + x[1]; }, false},
+    {"Quotient", [](ExprPool&, const std::vector<Expr>& x) { return x[0] / x[2]; }, false},
     {"Reciprocal", [](ExprPool&, const std::vector<Expr>& x) { return x[1] / x[0]; }, false},
     {"Square", [](ExprPool&, const std::vector<Expr>& x) { return x[0] * x[0] * x[2]; }, false},
 };
@@ -128,6 +129,45 @@ TEST(FoldFactorsTest, WhatIsNoConstantPerChannelStays) {
   EXPECT_FALSE(make(input({5}), weights));
   EXPECT_FALSE(make(per_channel, input({4, 5})));
   EXPECT_FALSE(make([](ProgramMaker& maker) { return Numbers(maker, {3, 1}, 0); }, weights));
+  // Weights that repeat one column, and a factor that is no number.
+  EXPECT_FALSE(make(per_channel, [](ProgramMaker& maker) {
+    Operand column = Numbers(maker, {4, 1}, 0);
+    return Operand{BroadcastTo(column, {4, 5}), {4, 5}};
+  }));
+  EXPECT_FALSE(make(
+      [](ProgramMaker& maker) {
+        const std::vector<float> values = {1, 2, std::numeric_limits<float>::infinity(), 3, 4};
+        return maker.Constant(
+            tensor::Tensor::FromValues<float>(ElementType::kFloat32, {5}, values));
+      },
+      weights));
+}
+
+TEST(FoldFactorsTest, WeightsInColumnsAreScaledInPlace) {
+  Check(kCases[0], [](ProgramMaker& maker, const Formula& formula) {
+    const Operand weights = Permute(Numbers(maker, {5, 4}, 0), {1, 0});
+    const Operand product = maker.MatMul(maker.Input({3, 4}), weights);
+    maker.Output(maker.Map(
+        {3, 5}, {product, Numbers(maker, {5}, 1), Numbers(maker, {5}, 2), Numbers(maker, {5}, 3)},
+        formula));
+  });
+}
+
+TEST(FoldFactorsTest, WeightsOfTwoProductsStay) {
+  const auto make = [](ProgramMaker& maker, bool is_shared) {
+    const Operand weights = Numbers(maker, {4, 5}, 0);
+    const Operand first = maker.MatMul(maker.Input({3, 4}), weights);
+    const Operand second =
+        maker.MatMul(maker.Input({3, 4}), is_shared ? weights : Numbers(maker, {4, 5}, 1));
+    maker.Output(maker.Map({3, 5}, {first, Numbers(maker, {5}, 1)},
+                           [](ExprPool&, const std::vector<Expr>& x) { return x[0] * x[1]; }));
+    maker.Output(second);
+    FoldFactors(maker.program);
+    return HasNewWeights(maker.program);
+  };
+  ProgramMaker shared, separate;
+  EXPECT_FALSE(make(shared, true));
+  EXPECT_TRUE(make(separate, false));
 }
 
 }  // namespace

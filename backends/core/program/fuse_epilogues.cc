@@ -61,7 +61,7 @@ std::optional<Step> Joined(Program& program, const Step& producer, const Step& c
   auto replace = [&](ExprId id) {
     ExprNode node = program.exprs[id];
     if (node.op == ExprOp::kCast && loads_result(program.exprs[node.operands[0]])) {
-      return kept.Unrounded(id, accumulated);
+      return kept.Unrounded(id, producer, accumulated);
     }
     if (node.op != ExprOp::kLoad) return kNoExpr;
     if (loads_result(node)) return accumulated;

@@ -131,7 +131,7 @@ class Inliner {
         const ExprNode& load = program_.exprs[node.operands[0]];
         const bool is_replaced = load.op == ExprOp::kLoad && load.operands.empty() &&
                                  replacement[load.payload] != kNoExpr;
-        return is_replaced ? kept.Unrounded(id, replacement[load.payload]) : kNoExpr;
+        return is_replaced ? kept.Unrounded(id, producer_, replacement[load.payload]) : kNoExpr;
       }
       if (node.op != ExprOp::kLoad) return kNoExpr;
       size_t read = node.payload;

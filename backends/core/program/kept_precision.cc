@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KeptPrecision: which operations are continuous.
+// KeptPrecision: which operations are continuous, and whose rounding is the model's own.
 
 #include "backends/core/program/kept_precision.h"
 
 #include <algorithm>
 #include <bit>
-#include <vector>
+#include <unordered_set>
 
 #include "backends/core/program/body_exprs.h"
 
@@ -18,29 +18,48 @@ bool IsZero(const ExprNode& node) {
          std::bit_cast<double>(node.payload) == 0;
 }
 
-// Of a float that depends on what is read. Both sides of a comparison with zero meet there in the
-// activations that are made of it.
-bool IsContinuous(const ExprPool& pool, const ExprNode& node) {
-  switch (node.op) {
-    case ExprOp::kSign:
-    case ExprOp::kFloor:
-    case ExprOp::kCeil:
-    case ExprOp::kRoundEven:
-    case ExprOp::kTrunc:
-    case ExprOp::kIsNan:
-    case ExprOp::kMod:
-    case ExprOp::kFmod:
-    case ExprOp::kEqual:
-    case ExprOp::kLessEqual:
-    case ExprOp::kBitcast:
-      return false;
-    case ExprOp::kLess:
-      return std::ranges::any_of(node.operands, [&](ExprId id) { return IsZero(pool[id]); });
-    case ExprOp::kCast:
-      return tensor::IsFloat(node.type) || !tensor::IsFloat(pool[node.operands[0]].type);
-    default:
-      return true;
+// x < 0 ? k * x : x, whose sides meet.
+bool IsLeaky(const ExprPool& pool, const ExprNode& select) {
+  const ExprNode& condition = pool[select.operands[0]];
+  const ExprNode& below = pool[select.operands[1]];
+  const ExprId x = select.operands[2];
+  return condition.op == ExprOp::kLess && condition.operands[0] == x &&
+         IsZero(pool[condition.operands[1]]) && below.op == ExprOp::kMul &&
+         std::ranges::find(below.operands, x) != below.operands.end();
+}
+
+bool IsContinuous(const ExprPool& pool, const std::vector<ExprId>& nodes) {
+  std::unordered_set<ExprId> conditions;  // that only choose between sides which meet
+  for (const ExprId id : nodes) {
+    if (pool[id].op == ExprOp::kSelect && IsLeaky(pool, pool[id])) {
+      conditions.insert(pool[id].operands[0]);
+    }
   }
+  return std::ranges::all_of(nodes, [&](ExprId id) {
+    const ExprNode& node = pool[id];
+    switch (node.op) {
+      case ExprOp::kSign:
+      case ExprOp::kFloor:
+      case ExprOp::kCeil:
+      case ExprOp::kRoundEven:
+      case ExprOp::kTrunc:
+      case ExprOp::kIsNan:
+      case ExprOp::kMod:
+      case ExprOp::kFmod:
+      case ExprOp::kEqual:
+      case ExprOp::kLessEqual:
+      case ExprOp::kBitcast:
+        return false;
+      case ExprOp::kLess:
+        return conditions.contains(id);
+      case ExprOp::kSelect:
+        return !conditions.contains(node.operands[0]) || IsLeaky(pool, node);
+      case ExprOp::kCast:
+        return tensor::IsFloat(node.type) || !tensor::IsFloat(pool[node.operands[0]].type);
+      default:
+        return true;
+    }
+  });
 }
 
 }  // namespace
@@ -51,56 +70,47 @@ bool KeptPrecision::IsNarrow(ElementType type) {
 
 KeptPrecision::KeptPrecision(const Program& program, const Step& reader)
     : program_(program), reader_(reader) {
-  const ExprPool& pool = program.exprs;
-  const ExprIds roots = BodyExprs(reader);
-  may_drop_ = program.has_fast_algorithms &&
-              std::ranges::all_of(Reachable(pool, roots),
-                                  [&](ExprId id) { return IsContinuous(pool, pool[id]); });
-  // Whatever a Row or Reduce keeps in between, it is narrow in the end.
-  const bool writes_narrow =
-      std::ranges::all_of(reader.writes, [](const View& write) { return IsNarrow(write.type); });
-  if (!may_drop_ || writes_narrow) return;
-  std::vector<ExprId> open(roots.begin(), roots.end());
-  while (!open.empty()) {
-    const ExprId id = open.back();
-    open.pop_back();
-    if (IsNarrow(pool[id].type) || !exposed_.insert(id).second) continue;
-    open.insert(open.end(), pool[id].operands.begin(), pool[id].operands.end());
-  }
+  if (!program.has_fast_algorithms || reader.writes.empty()) return;
+  const ElementType type = reader.writes[0].type;
+  may_read_unrounded_ =
+      IsNarrow(type) &&
+      std::ranges::all_of(reader.writes, [&](const View& write) { return write.type == type; }) &&
+      IsContinuous(program.exprs, Reachable(program.exprs, BodyExprs(reader)));
 }
 
-ExprId KeptPrecision::Unrounded(ExprId cast, ExprId root) const {
-  const ExprNode& widening = program_.exprs[cast];
-  const ExprNode& rounding = program_.exprs[root];
-  if (!may_drop_ || widening.op != ExprOp::kCast || rounding.op != ExprOp::kCast ||
-      !IsNarrow(rounding.type) || exposed_.contains(cast)) {
+ExprId KeptPrecision::Unrounded(ExprId cast, const Step& producer, ExprId root) const {
+  const ExprPool& pool = program_.exprs;
+  const ExprNode& widening = pool[cast];
+  const ExprNode& rounding = pool[root];
+  if (!may_read_unrounded_ || widening.op != ExprOp::kCast || rounding.op != ExprOp::kCast ||
+      rounding.type != reader_.writes[0].type) {
     return kNoExpr;
   }
+  const bool is_of_type = std::ranges::all_of(producer.reads, [&](const View& read) {
+    return read.buffer == kNoBuffer || read.type == rounding.type ||
+           program_.buffers[read.buffer].kind == Buffer::Kind::kConstant;
+  });
   const ExprId exact = rounding.operands[0];
-  const bool is_same = program_.exprs[exact].type == widening.type;
-  return is_same && tensor::IsFloat(widening.type) ? exact : kNoExpr;
+  const bool is_same = tensor::IsFloat(widening.type) && pool[exact].type == widening.type;
+  return is_of_type && is_same ? exact : kNoExpr;
 }
 
 bool KeptPrecision::MayWiden(size_t number) const {
   const ExprPool& pool = program_.exprs;
+  if (!may_read_unrounded_ || reader_.reads[number].type != reader_.writes[0].type) return false;
   const ExprIds roots = BodyExprs(reader_);
   const auto is_load = [&](ExprId id) {
     return pool[id].op == ExprOp::kLoad && pool[id].payload == number;
   };
-  if (!may_drop_) return false;
-  for (ExprId id : Reachable(pool, roots)) {
+  return std::ranges::all_of(Reachable(pool, roots), [&](ExprId id) {
     const ExprNode& node = pool[id];
     if (is_load(id)) {
       const bool is_root = std::ranges::find(roots, id) != roots.end();
-      if (!node.operands.empty() || (is_root && reader_.As<Map>() == nullptr)) return false;
-      continue;
+      return node.operands.empty() && (!is_root || reader_.As<Map>() != nullptr);
     }
-    if (std::ranges::none_of(node.operands, is_load)) continue;
-    const bool is_widening = node.op == ExprOp::kCast && tensor::IsFloat(node.type) &&
-                             !IsNarrow(node.type) && !exposed_.contains(id);
-    if (!is_widening) return false;
-  }
-  return true;
+    if (std::ranges::none_of(node.operands, is_load)) return true;
+    return node.op == ExprOp::kCast && tensor::IsFloat(node.type) && !IsNarrow(node.type);
+  });
 }
 
 }  // namespace onnxifi::program

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KeptPrecision: where a step that computes in float32 and rounds to float16 or bfloat16 becomes a
-// part of its reader, the reader may take what was not rounded yet: nobody else sees the rounded
-// value, and a conversion there and back is saved. Results come closer to those of exact
-// arithmetic, so that this is one of the fast algorithms that a caller can switch off.
+// KeptPrecision: a node of float16 or bfloat16 computes in float32 and rounds. Where its only
+// reader takes the value before it is rounded, a conversion there and back is saved, and results
+// come closer to those of exact arithmetic. That is one of the fast algorithms, which a caller can
+// switch off.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_KEPT_PRECISION_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_KEPT_PRECISION_H_
-
-#include <unordered_set>
 
 #include "backends/core/program/program.h"
 
 namespace onnxifi::program {
 
-// What a reader may take unrounded: values that end up in the narrow type again, through operations
-// without steps at which a small difference would become a large one. What a reader casts to a
-// wider type, to go on in that, is rounded as the model says.
+// What a step that reads narrow floats may take unrounded. It writes the same type, so that all it
+// computes is rounded again, and it has no operation at which a small difference becomes a large
+// one.
 class KeptPrecision {
  public:
   // float16 and bfloat16, in which networks compute; to narrower types they are quantized.
@@ -24,19 +22,18 @@ class KeptPrecision {
 
   KeptPrecision(const Program& program, const Step& reader);
 
-  // What `root`, by which a load of the reader is replaced, rounds to a narrow float, where `cast`,
-  // a node of the reader over that load, widens it to the same type again; kNoExpr where `cast`
-  // does anything else, or may not.
-  ExprId Unrounded(ExprId cast, ExprId root) const;
-  // Whether all that the reader has of read `number` are elements at its own place, which may be
-  // unrounded: it widens them, or copies them to a result of their type.
+  // The float32 that `producer` rounds to `root`, its result. `cast` is the node of the reader that
+  // widens it again. kNoExpr where that may not be left out: another type, or a rounding of the
+  // model's own, which is told by float32 that the producer reads.
+  ExprId Unrounded(ExprId cast, const Step& producer, ExprId root) const;
+  // Whether all that the reader has of read `number` are elements at its own place, which it
+  // widens, or copies to its result.
   bool MayWiden(size_t number) const;
 
  private:
   const Program& program_;
   const Step& reader_;
-  bool may_drop_ = false;
-  std::unordered_set<ExprId> exposed_;  // what reaches a result without being narrow on the way
+  bool may_read_unrounded_ = false;
 };
 
 }  // namespace onnxifi::program

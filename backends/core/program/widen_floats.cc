@@ -46,6 +46,7 @@ class Widener {
     // What a product takes as it is, is not widened in between.
     for (const ElementType type : products_) kept_types_.erase(type);
     if (!program_.has_fast_algorithms) kept_types_.clear();
+    FindRounded(steps, are_preferred);
     for (size_t number = 0; number < steps.size(); ++number) {
       Step& step = steps[number];
       if (are_preferred[number]) {
@@ -73,6 +74,28 @@ class Widener {
     const ExprNode& root = program_.exprs[BodyExprs(step).back()];
     return step.As<Map>() == nullptr || root.op != ExprOp::kCast ||
            program_.exprs[root.operands[0]].op != ExprOp::kLoad;
+  }
+
+  // Marks the buffers that hold what was rounded for somebody: results, and what a step reads that
+  // may not have it otherwise. All readers of a buffer see the same.
+  void FindRounded(const std::vector<Step>& steps, const std::vector<bool>& are_preferred) {
+    for (const Port& port : program_.outputs) rounded_.insert(port.buffer);
+    if (kept_types_.empty()) return;
+    for (size_t number = 0; number < steps.size(); ++number) {
+      const Step& step = steps[number];
+      // Of a maximum, positions would tell.
+      const bool is_sum =
+          are_preferred[number] && std::ranges::all_of(step.writes, [&](const View& write) {
+            return write.type == step.reads[0].type;
+          });
+      if (is_sum) continue;
+      const bool is_arithmetic = !are_preferred[number] && IsArithmetic(step);
+      for (size_t read = 0; read < step.reads.size(); ++read) {
+        if (step.reads[read].buffer == kNoBuffer) continue;
+        if (is_arithmetic && KeptPrecision(program_, step).MayWiden(read)) continue;
+        rounded_.insert(step.reads[read].buffer);
+      }
+    }
   }
 
   // Whether all of a buffer is of the type that the view has; elements under another type are none.
@@ -118,18 +141,21 @@ class Widener {
     ReplaceLoads(number, step);
   }
 
-  // Puts the reads of what was not rounded yet on that, where the step may have it, and those of
-  // constants on wide ones, which nobody computes in a run.
+  // Puts the reads of what was not rounded yet on that, and those of constants on wide ones, which
+  // are computed once.
   void WidenReadsBetween(Step& step) {
     for (size_t number = 0; number < step.reads.size(); ++number) {
       View& read = step.reads[number];
-      if (!IsWidened(read) || !KeptPrecision(program_, step).MayWiden(number)) continue;
+      if (!IsWidened(read)) continue;
       const auto at = kept_.find(read.buffer);
+      const bool is_constant = program_.buffers[read.buffer].kind == Buffer::Kind::kConstant;
+      if (at == kept_.end() && !is_constant) continue;
+      if (!KeptPrecision(program_, step).MayWiden(number)) continue;
       if (at != kept_.end()) {
         read.buffer = at->second;
         read.type = kWide;
         ReplaceLoads(number, step);
-      } else if (program_.buffers[read.buffer].kind == Buffer::Kind::kConstant) {
+      } else {
         WidenRead(read, step);
       }
     }
@@ -166,9 +192,14 @@ class Widener {
     }
     Shape shape = step.domain;
     if (const Reduce* reduce = step.As<Reduce>()) shape.resize(shape.size() - reduce->axes);
-    // Of a row, a result may be one element.
     const View& written = step.writes[0];
-    if (step.As<Row>() != nullptr && !IsDense({written, shape})) return Add(std::move(step));
+    const Buffer& buffer = program_.buffers[written.buffer];
+    const bool is_kept = kept_types_.contains(written.type) && IsWidened(written) &&
+                         !rounded_.contains(written.buffer) &&
+                         tensor::Product(buffer.shape) == tensor::Product(shape) &&
+                         IsDense({written, shape});
+    // Of other steps it would be one more.
+    if (!IsSum(step) && !is_kept) return Add(std::move(step));
     const BufferId wide = program_.AddBuffer({Buffer::Kind::kTemporary, kWide, shape});
     const View sums = DenseView(wide, kWide, shape);
     const View result = std::exchange(step.writes[0], sums);
@@ -176,11 +207,7 @@ class Widener {
     roots[0] = root.operands[0];
     Add(std::move(step));
     AddCast(sums, result, shape, node);
-    const Buffer& buffer = program_.buffers[result.buffer];
-    if (kept_types_.contains(result.type) && IsWidened(result) && buffer.shape == shape &&
-        IsDense({result, shape})) {
-      wide_[result.buffer] = kept_[result.buffer] = wide;
-    }
+    if (is_kept) wide_[result.buffer] = kept_[result.buffer] = wide;
   }
 
   static ExprIds& RootsOf(Step& step) {
@@ -196,6 +223,7 @@ class Widener {
   std::vector<Step> done_;
   std::set<ElementType> kept_types_;  // of which what is not rounded goes from step to step
   std::set<ElementType> products_;    // of operands that a product takes as they are
+  std::set<BufferId> rounded_;        // that are seen as the model has them
   // At this point: wide copies of buffers, and those of them that were not rounded.
   std::unordered_map<BufferId, BufferId> wide_, kept_;
 };

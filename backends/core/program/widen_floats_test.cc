@@ -239,6 +239,65 @@ TEST(WidenFloatsTest, WhatTheModelRoundsOrWidensStaysSo) {
   }
 }
 
+// Readers of one tensor see the same, and so does the caller.
+TEST(WidenFloatsTest, WhatOneReaderNeedsRoundedAllReadersSeeSo) {
+  const std::function<Operand(ProgramMaker&, const Operand&)> betweens[] = {
+      [](ProgramMaker& maker, const Operand& x) {
+        const auto floor = [](Expr value) { return Unary(ExprOp::kFloor, value); };
+        const Operand floored = maker.Map({6, 6}, {x}, Node(x.type(), floor));
+        return maker.Map({6, 6}, {x, floored}, [](ExprPool&, const std::vector<Expr>& loads) {
+          const Expr rest = Cast(loads[0], kFloat32) - Cast(loads[1], kFloat32);
+          return Cast(rest, kFloat16);
+        });
+      },
+      [](ProgramMaker& maker, const Operand& x) {
+        maker.Output(maker.Map({6, 6}, {x}, To(kFloat32)));
+        return x;
+      },
+  };
+  for (const auto& between : betweens) {
+    const auto make = [&](ProgramMaker& maker) {
+      const Operand x = Narrow(maker, {6, 6}, kFloat16);
+      const Operand first = Product(maker, x, x);
+      const Operand read = between(maker, first);
+      maker.Output(maker.Map({6, 6}, {read}, To(kFloat32)));
+    };
+    EXPECT_EQ(RunOnNumbers(WidenedFast(make)), ResultsOf(make));
+  }
+}
+
+TEST(WidenFloatsTest, SumsOfRowsStayWide) {
+  const auto make = [](ElementType type, ElementType between) {
+    return [type, between](ProgramMaker& maker) {
+      const Operand x = maker.Map({6, 6}, {maker.Input({6, 6})}, To(type));
+      const Operand given = between == type ? x : maker.Map({6, 6}, {x}, To(between));
+      const Operand thirds =
+          maker.Map({6, 6}, {Product(maker, given, given)}, Node(between, Third));
+      ExprPool& pool = maker.program.exprs;
+      const Expr state = State(pool, kFloat32, 0);
+      const Expr element = Cast(Load(pool, between, 0), kFloat32);
+      Reduce reduce;
+      reduce.axes = 1;
+      reduce.reduction.states.push_back({kFloat32, Constant(pool, kFloat32, 0).id(),
+                                         (state + element).id(),
+                                         (state + Other(pool, kFloat32, 0)).id()});
+      reduce.roots = {Cast(Third(state), between).id()};
+      const Operand sums = maker.Temporary({6, 1}, between);
+      Step step{thirds.shape, {thirds.view}, {sums.view}, std::move(reduce)};
+      step.writes[0].strides.resize(1);
+      maker.AddStep(std::move(step));
+      const Operand wide = maker.Map({6, 6}, {sums}, Node(between, Third));
+      const Operand last = maker.Map({6, 6}, {Product(maker, wide, given)}, To(type));
+      maker.Output(maker.Map({6, 6}, {last}, To(kFloat32)));
+    };
+  };
+  for (const ElementType type : {kFloat16, kBfloat16}) {
+    const Program program = WidenedFast(make(type, type));
+    EXPECT_EQ(CountRoundings(program, type), 2) << ToString(program);
+    EXPECT_EQ(RunOnNumbers(program), ResultsOf(make(type, kFloat32)));
+  }
+}
+
 // Nobody computes in types of 8 bits; to these, numbers are quantized.
 TEST(WidenFloatsTest, TypesOfEightBitsAreRoundedBetweenProducts) {
   const auto make = Chain(kFloat8E4M3Fn, [](ProgramMaker& maker, const Operand& x) {

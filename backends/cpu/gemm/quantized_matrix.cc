@@ -102,10 +102,12 @@ HWY_INLINE void AddPlaces(Ints lanes, Vec zeros, const float* x, int64_t x_strid
   }
 }
 
-// Bytes from where columns are read to what is read there next, of as many columns behind them:
-// what is fetched before it is used. Nearer, of short columns, is what others of these read.
-HWY_INLINE int64_t BytesAhead(const QuantizedLayout& layout, int columns) {
-  return columns * layout.column_bytes();
+// Fetches what is read behind `at` once these columns are done: the same place so many columns on.
+// A distance of less than that would fetch, of short columns, what is read at the same time.
+HWY_INLINE void FetchNext(const QuantizedLayout& layout, int columns, const void* at) {
+  // The last columns have none behind them, and their address is no pointer's.
+  hwy::Prefetch(reinterpret_cast<const uint8_t*>(
+      reinterpret_cast<uintptr_t>(at) + static_cast<uintptr_t>(columns * layout.column_bytes())));
 }
 
 // Sums of `columns` columns, in lanes.
@@ -117,7 +119,6 @@ HWY_INLINE void AddNibbles(const QuantizedProduct& product, int64_t n, int64_t x
   const LaneNumbers of_blocks(matrix.layout.block);
   const int64_t step = kInLane * Lanes();
   const int64_t depth = matrix.layout.padded_depth();
-  const int64_t ahead = BytesAhead(matrix.layout, columns);
   const uint8_t* numbers[columns];
   const float* scales[columns];
   const float* zeros[columns];
@@ -131,7 +132,7 @@ HWY_INLINE void AddNibbles(const QuantizedProduct& product, int64_t n, int64_t x
 #pragma GCC unroll 4
     for (int c = 0; c < columns; ++c) {
       const uint8_t* at = numbers[c] + k / 2;
-      hwy::Prefetch(at + ahead);
+      FetchNext(matrix.layout, columns, at);
       const Ints lanes = hn::LoadU(di, reinterpret_cast<const int32_t*>(at));
       Vec even[rows], odd[rows];
       const Vec zero = has_zeros ? of_blocks.At(zeros[c], k) : hn::Zero(Tag());
@@ -153,13 +154,12 @@ HWY_INLINE void AddBytes(const QuantizedProduct& product, int64_t n, int64_t x_s
   const int64_t block = matrix.layout.block;
   const int64_t lanes = Lanes();
   const int64_t depth = matrix.layout.padded_depth();
-  const int64_t ahead = BytesAhead(matrix.layout, columns);
   for (int64_t k = 0, number = 0; k < depth; k += block, ++number) {
 #pragma GCC unroll 4
     for (int c = 0; c < columns; ++c) {
       const auto* at = reinterpret_cast<const int8_t*>(matrix.Numbers(n + c)) + k;
-      hwy::Prefetch(at + ahead);
-      if (block > 64) hwy::Prefetch(at + ahead + 64);
+      FetchNext(matrix.layout, columns, at);
+      if (block > 64) FetchNext(matrix.layout, columns, at + 64);
       Vec part[rows];
 #pragma GCC unroll 4
       for (int m = 0; m < rows; ++m) part[m] = hn::Zero(d);

@@ -75,7 +75,7 @@ Result<std::vector<Operation>> TranslatePostOps(const program::Program& program,
                                                 epilogue::ReadTypes types) {
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<Operation> operations,
                            epilogue::OperationsOf(program, step, root, types));
-  // Of results with few digits they are good enough.
+  // oneDNN's Gelu and Tanh are good enough for results with few digits.
   const bool has_few_digits = types == epilogue::ReadTypes::kFloat32OrBfloat16 &&
                               step.writes[0].type == tensor::ElementType::kBfloat16;
   if (!has_few_digits && std::ranges::count(operations, Kind::kGelu, &Operation::kind) > 0) {

@@ -64,7 +64,9 @@ Result<program::ExprId> FindSums(const program::Program& program, const program:
   if (type == ElementType::kFloat32) return root;
   if (type != factor_type) {
     return Status(Code::kUnsupportedDatatype, "The result is " + std::string(tensor::Name(type)) +
-                                                  "; the primitives are used for float32.");
+                                                  "; a primitive with factors of " +
+                                                  std::string(tensor::Name(factor_type)) +
+                                                  " stores float32 or that.");
   }
   const program::ExprNode& node = program.exprs[root];
   const bool is_rounding =
