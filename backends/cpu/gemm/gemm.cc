@@ -14,6 +14,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "backends/cpu/processor/processor.h"
@@ -70,6 +71,16 @@ HWY_INLINE void PrefetchToWrite(const float* address) {
 
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
+
+// Whether half a vector takes less time than a whole one: it does where the units are half as wide
+// as the vectors, and nowhere takes more. A last vector that is at most half full is computed so.
+#if HWY_MAX_BYTES == 64
+constexpr bool kHasHalves = true;
+using HalfTag = hn::Half<Tag>;
+#else
+constexpr bool kHasHalves = false;
+using HalfTag = Tag;
+#endif
 
 // The rows and columns of C that one call computes, and where their factors are.
 struct Block {
@@ -132,12 +143,16 @@ HWY_INLINE void StoreSums(const Block& block, const Epilogue& epilogue, Vec (&su
   }
 }
 
-// `is_b_near`: it comes to the caches at once, and nothing of it is prefetched.
-template <int rows, int vectors, bool is_b_near>
+// `is_b_near`: it comes to the caches at once, and nothing of it is prefetched. `has_half`: of the
+// last vector the lower half alone has columns.
+template <int rows, int vectors, bool is_b_near, bool has_half>
 HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
   const Tag d;
+  const std::conditional_t<has_half, HalfTag, Tag> dh;
+  constexpr int kWhole = vectors - (has_half ? 1 : 0);
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   Vec sum[rows][vectors];
+  hn::Vec<decltype(dh)> half[rows];
 #pragma GCC unroll 3
   for (int v = 0; v < vectors; ++v) {
     Vec start = hn::Zero(d);
@@ -146,7 +161,13 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
       start = LoadFirst(d, block.bias + v * lanes, count);
     }
 #pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) sum[r][v] = start;
+    for (int r = 0; r < rows; ++r) {
+      if (v < kWhole) {
+        sum[r][v] = start;
+      } else {
+        if constexpr (has_half) half[r] = hn::LowerHalf(dh, start);
+      }
+    }
   }
   if (block.is_c_far) {
     // Of the next block, while this one is computed.
@@ -179,15 +200,28 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
       }
       Vec row[vectors];
 #pragma GCC unroll 3
-      for (int v = 0; v < vectors; ++v) {
+      for (int v = 0; v < kWhole; ++v) {
         row[v] =
             hn::LoadU(d, v < kVectors ? panel_row + v * lanes : b_third + k * kVectors * lanes);
       }
+      hn::Vec<decltype(dh)> half_row;
+      if constexpr (has_half) {
+        half_row = hn::LoadU(
+            dh, kWhole < kVectors ? panel_row + kWhole * lanes : b_third + k * kVectors * lanes);
+      }
 #pragma GCC unroll 16
       for (int r = 0; r < rows; ++r) {
-        const Vec element = hn::Set(d, FloatAt(a[r / 3] + (r % 3) * stride + k));
+        const float* const address = a[r / 3] + (r % 3) * stride + k;
+        if constexpr (kWhole == 0) {
+          half[r] = hn::MulAdd(hn::Set(dh, FloatAt(address)), half_row, half[r]);
+          continue;
+        }
+        const Vec element = hn::Set(d, FloatAt(address));
 #pragma GCC unroll 3
-        for (int v = 0; v < vectors; ++v) sum[r][v] = hn::MulAdd(element, row[v], sum[r][v]);
+        for (int v = 0; v < kWhole; ++v) sum[r][v] = hn::MulAdd(element, row[v], sum[r][v]);
+        if constexpr (has_half) {
+          half[r] = hn::MulAdd(hn::LowerHalf(dh, element), half_row, half[r]);
+        }
       }
     };
     const auto move_on = [&](int count) HWY_ATTR {
@@ -208,27 +242,41 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
       move_on(1);
     }
   }
+#if HWY_MAX_BYTES == 64  // Highway has no such operation for a single lane.
+  if constexpr (has_half) {
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) sum[r][kWhole] = hn::ZeroExtendVector(d, half[r]);
+  }
+#endif
   StoreSums<rows, vectors>(block, epilogue, sum);
 }
 
 constexpr int MaxRows(int vectors) { return vectors > kVectors ? kRowsOfThree : kRows; }
 
-// The function for each number of vectors and of rows, up to MaxRows of them.
+// The function for each number of vectors and of rows, up to MaxRows of them, first those for whole
+// vectors.
 using BlockFunction = void (*)(const Block&, const Epilogue&);
 template <bool is_b_near>
 struct BlockFunctions {
-  BlockFunction of[kMaxVectors + 1][kRows + 1] = {};
+  BlockFunction of[kHasHalves ? 2 : 1][kMaxVectors + 1][kRows + 1] = {};
 
   constexpr BlockFunctions() {
-    Fill<1>(std::make_integer_sequence<int, MaxRows(1)>());
-    Fill<2>(std::make_integer_sequence<int, MaxRows(2)>());
-    Fill<3>(std::make_integer_sequence<int, MaxRows(3)>());
+    FillAll<false>();
+    if constexpr (kHasHalves) FillAll<true>();
   }
 
  private:
-  template <int vectors, int... rows>
+  template <bool has_half>
+  constexpr void FillAll() {
+    Fill<has_half, 1>(std::make_integer_sequence<int, MaxRows(1)>());
+    Fill<has_half, 2>(std::make_integer_sequence<int, MaxRows(2)>());
+    Fill<has_half, 3>(std::make_integer_sequence<int, MaxRows(3)>());
+  }
+  template <bool has_half, int vectors, int... rows>
   constexpr void Fill(std::integer_sequence<int, rows...> /*unused*/) {
-    ((of[vectors][rows + 1] = MultiplyBlock<rows + 1, vectors, is_b_near>), ...);
+    ((of[has_half ? 1 : 0][vectors][rows + 1] =
+          MultiplyBlock<rows + 1, vectors, is_b_near, has_half>),
+     ...);
   }
 };
 
@@ -262,7 +310,9 @@ void MultiplyColumns(const Product& product, std::span<const int64_t> pieces,
                  epilogue.addend == nullptr ? nullptr : epilogue.addend + column,
                  product.is_c_far};
   const bool is_b_near = depth * product.columns <= processor::L2Floats() / 16;
-  const auto& functions = is_b_near ? kFunctionsOfNear.of[vectors] : kFunctions.of[vectors];
+  const int half = kHasHalves && columns - (vectors - 1) * lanes <= lanes / 2 ? 1 : 0;
+  const auto& functions =
+      is_b_near ? kFunctionsOfNear.of[half][vectors] : kFunctions.of[half][vectors];
   for (int64_t left = product.rows; left > 0;) {
     const int64_t rows = left >= 2 * most_rows || left == most_rows ? most_rows
                          : left > most_rows                         ? (left + 1) / 2

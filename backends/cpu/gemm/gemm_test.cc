@@ -140,7 +140,10 @@ void Check(const Case& test) {
 TEST(GemmTest, SumsEveryNumberOfRowsAndColumns) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
-    for (int64_t rows = 1; rows <= 30; ++rows) Check({rows, 5, 37});
+    // Of the last vector less than half, half and more.
+    for (const int64_t columns : {5, 8, 24, 28, 37}) {
+      for (int64_t rows = 1; rows <= 30; ++rows) Check({rows, 5, columns});
+    }
     for (int64_t columns = 1; columns <= 70; ++columns) Check({9, 4, columns, /*gap=*/3});
     for (const int64_t depth : {1, 2, 3, 64, 300}) Check({17, depth, 33});
   });
