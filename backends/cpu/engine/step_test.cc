@@ -580,7 +580,7 @@ void AddWeightedRows(Made& made, bool is_reduce, bool is_weighted, int64_t rows,
 TEST(StepTest, AddsWeightedRows) {
   for (const bool is_reduce : {false, true}) {
     for (const int64_t taps : {1, 2, 4, 37, 64, 70, 100, 128, 129, 300}) {
-      for (const int64_t length : {7, 8, 17, 64, 131, 2500}) {
+      for (const int64_t length : {2, 3, 4, 7, 8, 16, 17, 64, 131, 2500}) {
         for (const int64_t rows : {1, 5, 40}) {
           if (!is_reduce && taps > 4) continue;
           const bool is_weighted = taps != 37;

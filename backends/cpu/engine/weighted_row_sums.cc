@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SumWeightedRow: sums of four vectors at a time stay in registers while all taps are added.
+// SumShortRows: one after the other, in a vector as narrow as they are.
+
+#include <algorithm>
 
 #include "backends/cpu/engine/weighted_rows.h"
 
@@ -97,6 +100,52 @@ void SumRow(const float* source, std::span<const RowTap> taps, float first, int6
 #endif
 }
 
+// Lanes [at, at + count) of all rows; `which` loads and stores so many.
+template <class D, class Lanes>
+HWY_INLINE void SumPiecesOfRows(D d, Lanes which, const float* source, const ShortRows& rows,
+                                int64_t at, float* HWY_RESTRICT sums) {
+  const size_t taps = rows.weights.size();
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    const auto weight_of = [&](size_t tap) {
+      return rows.weights[tap] == nullptr ? 1.0f : rows.weights[tap][row];
+    };
+    const auto place_of = [&](size_t tap) {
+      return rows.places[static_cast<int64_t>(tap) * rows.place_stride + row];
+    };
+    float first = rows.first;
+    for (size_t tap = 0; tap < taps; ++tap) {
+      // Zero times what is no finite number is none; it makes the whole row so.
+      if (HWY_UNLIKELY(place_of(tap) == kNowhere)) first += weight_of(tap) * 0.0f;
+    }
+    auto sum = hn::Set(d, first);
+    for (size_t tap = 0; tap < taps; ++tap) {
+      const int64_t place = place_of(tap);
+      if (HWY_UNLIKELY(place == kNowhere)) continue;
+      sum = hn::Add(sum, hn::Mul(hn::Set(d, weight_of(tap)), which.Load(d, source + place + at)));
+    }
+    which.Store(sum, d, sums + rows.targets[row] + at);
+  }
+}
+
+void SumRows(const float* source, const ShortRows& rows, float* HWY_RESTRICT sums) {
+#if ONNXIFI_ROW_SUMS_HAVE_MASKS
+  const hn::CappedTag<float, 4> d4;
+  if (rows.length <= 4) {
+    return SumPiecesOfRows(d4, FirstLanes{rows.length}, source, rows, 0, sums);
+  }
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t at = 0; at < rows.length; at += lanes) {
+    SumPiecesOfRows(d, FirstLanes{std::min(lanes, rows.length - at)}, source, rows, at, sums);
+  }
+#else
+  const hn::CappedTag<float, 1> d1;
+  for (int64_t at = 0; at < rows.length; ++at) {
+    SumPiecesOfRows(d1, WholeVectors(), source, rows, at, sums);
+  }
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace onnxifi::engine
 HWY_AFTER_NAMESPACE();
@@ -105,10 +154,15 @@ HWY_AFTER_NAMESPACE();
 namespace onnxifi::engine {
 
 HWY_EXPORT(SumRow);
+HWY_EXPORT(SumRows);
 
 void SumWeightedRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
                     float* sums) {
   HWY_DYNAMIC_DISPATCH(SumRow)(source, taps, first, length, sums);
+}
+
+void SumShortRows(const float* source, const ShortRows& rows, float* sums) {
+  HWY_DYNAMIC_DISPATCH(SumRows)(source, rows, sums);
 }
 
 }  // namespace onnxifi::engine

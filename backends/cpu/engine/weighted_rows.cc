@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -252,16 +251,25 @@ class BoundRows final : public device::BoundKernel {
       for (int axis = reduced_begin_; axis < box.rank; ++axis) results.extents[axis] = 1;
       results.lanes = box.lanes / elements_;
       LoadBox(target_, nullptr, results, reinterpret_cast<std::byte*>(targets));
-      for (int64_t row = 0; row < results.lanes; ++row) {
-        RunRow(source, weights, places, row, taps, sums + targets[row]);
+      if (elements_ == 1 && length_ <= kMaxShortRow) {
+        SumShortRows(source,
+                     {std::span(weights).first(rows_->taps.size()), places, tile_lanes_, targets,
+                      results.lanes, length_, First()},
+                     sums);
+      } else {
+        for (int64_t row = 0; row < results.lanes; ++row) {
+          RunRow(source, weights, places, row, taps, sums + targets[row]);
+        }
       }
       grid_.MoveOn(0, reduced_begin_, box);
     }
   }
 
+  float First() const { return rows_->begins_with_zero ? 0.0f : -0.0f; }
+
   void RunRow(const float* source, const std::array<const float*, kMaxTaps>& weights,
               const int64_t* places, int64_t row, TapList& taps, float* sums) const {
-    float first = rows_->begins_with_zero ? 0.0f : -0.0f;
+    float first = First();
     taps.Clear();
     auto add = [&](size_t tap, int64_t lane) {
       const float weight = weights[tap] == nullptr ? 1.0f : weights[tap][lane];
@@ -289,9 +297,6 @@ class BoundRows final : public device::BoundKernel {
     }
     SumWeightedRow(source, taps.Finish(), first, length_, sums);
   }
-
-  // Of a tap that a guard keeps out.
-  static constexpr int64_t kNowhere = std::numeric_limits<int64_t>::min();
 
   // Where a tap's rows begin, for every lane of a tile.
   void FindPlaces(const Frame& frame, const WeightedRows::Tap& tap, int64_t lanes, int64_t* guarded,

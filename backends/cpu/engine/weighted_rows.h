@@ -8,6 +8,8 @@
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_WEIGHTED_ROWS_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_WEIGHTED_ROWS_H_
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -60,6 +62,25 @@ inline constexpr int kMaxParts = 8;
 // `taps` ends the last part, with all others added to it.
 void SumWeightedRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
                     float* sums);
+
+// Of a tap that a guard keeps out.
+inline constexpr int64_t kNowhere = std::numeric_limits<int64_t>::min();
+
+// Rows of a few lanes, such as three channels, of which each is added up in one vector: numbers of
+// row r and tap t at weights[t][r] (null: 1) and places[t * place_stride + r].
+struct ShortRows {
+  std::span<const float* const> weights;
+  const int64_t* places;
+  int64_t place_stride;
+  const int64_t* targets;  // where rows begin in the sums
+  int64_t rows;
+  int64_t length;
+  float first;
+};
+inline constexpr int64_t kMaxShortRow = 16;
+// The same sums as SumWeightedRow, of one part; zero times the weight of a tap that is kNowhere is
+// added to `first`.
+void SumShortRows(const float* source, const ShortRows& rows, float* sums);
 
 }  // namespace onnxifi::engine
 
