@@ -54,6 +54,7 @@ _ACTIVATIONS = [
 def _conv(name, batch, ins, outs, image, kernel, stride=1, pads=None, group=1, dilation=1, behind=None):
     rank = len(image)
     kernel = [kernel] * rank if isinstance(kernel, int) else list(kernel)
+    stride = [stride] * rank if isinstance(stride, int) else list(stride)
     pads = [(k - 1) // 2 * dilation for k in kernel] * 2 if pads is None else pads
     weights = [_floats(outs, ins // group, *kernel) * 0.1, _floats(outs)]
     return _case(
@@ -62,7 +63,7 @@ def _conv(name, batch, ins, outs, image, kernel, stride=1, pads=None, group=1, d
         [_floats(batch, ins, *image), *weights],
         (1, 2),
         behind=behind,
-        strides=[stride] * rank,
+        strides=stride,
         pads=pads,
         group=group,
         kernel_shape=kernel,
@@ -98,6 +99,21 @@ def convolutions():
     yield _conv("3d 3>64 8x56x56 k3x7x7s2", 1, 3, 64, (8, 56, 56), (3, 7, 7), 2)
     yield _conv("3d 64>64 4x14x14 k3x1x1", 1, 64, 64, (4, 14, 14), (3, 1, 1))
     yield _conv("3d depthwise 32 8x14x14", 1, 32, 32, (8, 14, 14), 3, group=32)
+    yield _conv("3d 3>24 16x112x112 k3x7x7s1x2x2", 1, 3, 24, (16, 112, 112), (3, 7, 7), (1, 2, 2))
+    for channels in (3, 8, 16, 24, 32, 48, 96):
+        yield _conv(f"3d {channels}>{channels} 8x28x28 k3", 1, channels, channels, (8, 28, 28), 3)
+    yield _conv("3d 24>48 16x56x56 k3s2", 1, 24, 48, (16, 56, 56), 3, 2)
+    yield _conv("3d 96>192 4x14x14 k3s2", 1, 96, 192, (4, 14, 14), 3, 2)
+    yield _conv("3d 192>192 2x7x7 k3", 1, 192, 192, (2, 7, 7), 3)
+    for kernel in ((1, 3, 3), (3, 1, 1), (1, 1, 1), (3, 1, 3), (5, 5, 5)):
+        name = "x".join(map(str, kernel))
+        yield _conv(f"3d 24>24 16x56x56 k{name}", 1, 24, 24, (16, 56, 56), kernel)
+    yield _conv("3d 24>48 16x56x56 k1x3x3s1x2x2", 1, 24, 48, (16, 56, 56), (1, 3, 3), (1, 2, 2))
+    yield _conv("3d 24>48 16x56x56 k1s2", 1, 24, 48, (16, 56, 56), 1, 2)
+    yield _conv("3d 48>48 16x28x28 k3x1x1s2x1x1", 1, 48, 48, (16, 28, 28), (3, 1, 1), (2, 1, 1))
+    yield _conv("3d 24>24 8x28x28 k3 dilation 2", 1, 24, 24, (8, 28, 28), 3, dilation=2)
+    yield _conv("3d 24>24 8x28x28 k3 batch 2", 2, 24, 24, (8, 28, 28), 3)
+    yield _conv("3d 2 groups of 48 8x28x28 k3", 1, 48, 48, (8, 28, 28), 3, group=2)
     for group, channels, image in ((2, 64, 28), (8, 64, 28), (32, 256, 14)):
         yield _conv(
             f"{group} groups of {channels} {image} k3", 1, channels, channels, (image, image), 3, group=group
