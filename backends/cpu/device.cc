@@ -54,6 +54,9 @@ bool IsConvolution(const program::Step& step) {
   const auto* contract = step.As<Contract>();
   return contract != nullptr && contract->form == Contract::Form::kConv;
 }
+bool IsAlongThreeAxes(const program::Step& step) {
+  return IsConvolution(step) && step.As<Contract>()->a_spatial.size() == 3;
+}
 bool IsTransposed(const program::Step& step) {
   const auto* contract = step.As<Contract>();
   return contract != nullptr && contract->form == Contract::Form::kConvTranspose;
@@ -80,6 +83,13 @@ RecipeResult OwnConvolution(Question& question, std::string_view /*name*/) {
   const base::Result<convolution::ConvolutionQuery>& query = *question.convolution;
   return query.ok() ? select(*query) : query.status();
 }
+
+RecipeResult SelectWinogradFrames(Question& question, std::string_view /*name*/) {
+  return convolution::SelectWinogradFrames(question.facts);
+}
+
+// By an implementation for two axes.
+RecipeResult SelectMergedAxes(Question& question, std::string_view /*name*/);
 
 RecipeResult SelectGathered(Question& question, std::string_view /*name*/) {
   return convolution::SelectGathered(question.facts);
@@ -227,14 +237,19 @@ struct Implementation {
   RecipeResult (*select)(Question& question, std::string_view name);
 };
 
+// Of those for convolutions along two axes the last that is faster than kernels for any number.
+constexpr std::string_view kLastForTwoAxes = "planar";
+
 // All of them, in the order in which they are asked: the first that takes the step has it. What
 // none takes is left to the reference.
 constexpr Implementation kImplementations[] = {
+    {"merged axes", IsAlongThreeAxes, SelectMergedAxes},
+    {"winograd of frames", IsAlongThreeAxes, SelectWinogradFrames},
     {"winograd", IsConvolution, OwnConvolution<convolution::SelectWinograd>},
     {"pointwise", IsConvolution, OwnConvolution<convolution::SelectPointwise>},
     {"depthwise", IsConvolution, OwnConvolution<convolution::SelectDepthwise>},
     {"direct", IsConvolution, OwnConvolution<convolution::SelectDirect>},
-    {"planar", IsConvolution, OwnConvolution<convolution::SelectPlanar>},
+    {kLastForTwoAxes, IsConvolution, OwnConvolution<convolution::SelectPlanar>},
     {"few outputs", IsConvolution, SelectFewOutputs},
     {"gathered", IsGathered, SelectGathered},
     {"transposed", IsTransposed, SelectTransposed},
@@ -262,6 +277,19 @@ constexpr Implementation kImplementations[] = {
     {"recurrent", IsRecurrent, SelectRecurrent},
     {"the tile engine", engine::HasFamily, SelectEngine},
 };
+
+RecipeResult SelectMergedAxes(Question& question, std::string_view /*name*/) {
+  return convolution::WithMergedAxes(question.facts, [&](const device::Facts& facts) {
+    Question merged{facts, question.selection};
+    RecipeResult recipe = base::Status(base::Code::kUnsupportedShape, "No kernel takes two axes.");
+    for (const Implementation& implementation : kImplementations) {
+      if (!implementation.is_for(facts.step)) continue;
+      recipe = implementation.select(merged, implementation.name);
+      if (recipe.ok() || implementation.name == kLastForTwoAxes) break;
+    }
+    return recipe;
+  });
+}
 
 }  // namespace
 

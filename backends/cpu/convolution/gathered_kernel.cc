@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/convolution/gathered.h"
 #include "backends/cpu/convolution/recipe.h"
-#include "backends/cpu/convolution/used_taps.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/gemm/step_epilogue.h"
@@ -28,20 +28,6 @@ namespace {
 using base::Code;
 using base::Status;
 using program::Contract;
-
-// What is a number before the step is bound.
-struct GatheredConvolution {
-  int64_t group = 1;
-  int64_t in_channels = 1, out_channels = 1;  // of one group
-  int64_t taps = 1;                           // of a kernel
-  gemm::StepEpilogue epilogue;
-
-  int64_t depth() const { return taps * in_channels; }
-  int64_t panels() const {
-    return (out_channels + gemm::PanelColumns() - 1) / gemm::PanelColumns();
-  }
-  int64_t packed_size() const { return gemm::PackedSize(depth(), out_channels); }
-};
 
 // Weights of every group, the depth in the order of Windows. `weights` is the first used tap's.
 void PackTaps(const GatheredConvolution& convolution, const float* weights,
@@ -72,15 +58,15 @@ class BoundGathered final : public device::BoundKernel {
  public:
   // `convolution` has the used taps alone.
   BoundGathered(const device::BoundStep& step, const GatheredConvolution& convolution,
-                const UsedTaps& used, runtime::PackedWeights weights, runtime::Runtime& runtime)
+                const Windows& windows, runtime::PackedWeights weights, runtime::Runtime& runtime)
       : runtime_(runtime),
         convolution_(convolution),
         weights_(std::move(weights)),
         epilogue_(convolution.epilogue, step),
         source_(step.reads[0]),
         result_(step.writes[0]),
-        batch_(step.domain[0]) {
-    windows_ = WindowsOf(step, used);
+        batch_(step.domain[0]),
+        windows_(windows) {
     // A panel of a block takes half of the L1 cache, the windows of a chunk half of the L2 cache.
     block_depth_ = std::clamp<int64_t>(processor::L1Floats() / 2 / gemm::PanelColumns(), 64, 1024);
     block_depth_ = std::min(block_depth_, convolution.depth());
@@ -138,8 +124,8 @@ class BoundGathered final : public device::BoundKernel {
   void RunChunk(device::Addresses addresses, const gemm::Epilogue& epilogue, int64_t image,
                 int64_t first, int64_t rows, const gemm::Part& part, float* scratch) const {
     const int64_t columns = convolution_.out_channels;
-    const Columns range = {part.first_panel * gemm::PanelColumns(),
-                           std::min(part.end_panel * gemm::PanelColumns(), columns)};
+    const ColumnRange range = {part.first_panel * gemm::PanelColumns(),
+                               std::min(part.end_panel * gemm::PanelColumns(), columns)};
     for (int64_t group = 0; group < convolution_.group; ++group) {
       float* const result = At(addresses, result_, image, group * columns, first);
       Sums sums = {result, result_.strides.back(), nullptr, 0};
@@ -155,7 +141,8 @@ class BoundGathered final : public device::BoundKernel {
       const float* const source = At(addresses, source_, image, group * windows_.channels, 0);
       RunGroup(epilogue, source, group, first, rows, part, sums, scratch);
       if (!is_direct_) {
-        Copy(sums.data, columns, rows, range, result, result_.strides.back(), result_.strides[1]);
+        CopyColumns(sums.data, columns, rows, range, result, result_.strides.back(),
+                    result_.strides[1]);
       }
     }
   }
@@ -194,26 +181,6 @@ class BoundGathered final : public device::BoundKernel {
     }
   }
 
-  struct Columns {
-    int64_t begin, end;
-  };
-
-  // Some columns of `rows` positions, from rows of them to wherever they belong.
-  static void Copy(const float* from, int64_t from_row, int64_t rows, const Columns& columns,
-                   float* to, int64_t to_row, int64_t to_column) {
-    if (to_row == 1) {
-      transpose::Transpose(reinterpret_cast<const std::byte*>(from + columns.begin), from_row,
-                           reinterpret_cast<std::byte*>(to + columns.begin * to_column), to_column,
-                           columns.end - columns.begin, rows, sizeof(float));
-      return;
-    }
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t column = columns.begin; column < columns.end; ++column) {
-        to[row * to_row + column * to_column] = from[row * from_row + column];
-      }
-    }
-  }
-
   static float* At(device::Addresses addresses, const device::BoundView& view, int64_t image,
                    int64_t channel, int64_t position) {
     return gemm::FloatsAt(addresses, view) + image * view.strides[0] + channel * view.strides[1] +
@@ -226,7 +193,7 @@ class BoundGathered final : public device::BoundKernel {
   const gemm::BoundEpilogue epilogue_;
   const device::BoundView source_, result_;
   const int64_t batch_;
-  Windows windows_;
+  const Windows windows_;
   int64_t block_depth_ = 1, chunk_rows_ = 1;
   // Whether products write the result where it is: its channels lie innermost.
   bool is_direct_ = true;
@@ -259,8 +226,12 @@ class GatheredKernel final : public device::Kernel {
     ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
                              store_.Find(layouts_.NumberOf(used), runtime_.memory(),
                                          convolution.group * convolution.packed_size(), pack));
+    const Windows windows = WindowsOf(step, used);
+    if (used.count.size() == kMaxSpatialAxes && PrefersSlabs(windows, convolution)) {
+      return BindSlabs(step, convolution, windows, std::move(packed), runtime_);
+    }
     return std::unique_ptr<device::BoundKernel>(
-        std::make_unique<BoundGathered>(step, convolution, used, std::move(packed), runtime_));
+        std::make_unique<BoundGathered>(step, convolution, windows, std::move(packed), runtime_));
   }
 
  private:
@@ -285,6 +256,21 @@ class GatheredRecipe final : public Recipe {
 };
 
 }  // namespace
+
+void CopyColumns(const float* from, int64_t from_row, int64_t rows, const ColumnRange& columns,
+                 float* to, int64_t to_row, int64_t to_column) {
+  if (to_row == 1) {
+    transpose::Transpose(reinterpret_cast<const std::byte*>(from + columns.begin), from_row,
+                         reinterpret_cast<std::byte*>(to + columns.begin * to_column), to_column,
+                         columns.end - columns.begin, rows, sizeof(float));
+    return;
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = columns.begin; column < columns.end; ++column) {
+      to[row * to_row + column * to_column] = from[row * from_row + column];
+    }
+  }
+}
 
 bool IsCheapToGather(const program::Step& step) {
   constexpr int64_t kMaxDepth = 48;

@@ -2,17 +2,22 @@
 //
 // Random convolutions along one to three axes on the CPU device, compared with sums in float64:
 // any strides, dilations, padding, groups and slices, sources as callers give them and with their
-// channels innermost, depths of one block and of several.
+// channels innermost, depths of one block and of several, windows that are gathered and slabs; and
+// Winograd's algorithm frame by frame, whose errors are held against those of plain sums.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "backends/cpu/convolution/step_axes.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/processor/testing/each_target.h"
 #include "backends/cpu/processor/testing/stated_caches.h"
@@ -64,33 +69,46 @@ struct Layout {
   }
 };
 
+enum class Kind : uint8_t {
+  kAny,
+  kFrames,  // k x 3 x 3 with strides and dilations along the first axis alone
+};
+
 class RandomGathered {
  public:
-  explicit RandomGathered(uint32_t seed) : random_(seed) {
-    const auto axes = static_cast<size_t>(Roll(1, 3));
+  explicit RandomGathered(uint32_t seed, Kind kind = Kind::kAny) : random_(seed) {
+    const bool is_any = kind == Kind::kAny;
+    const auto axes = static_cast<size_t>(is_any ? std::min<int64_t>(Roll(1, 4), 3) : 3);
     const int64_t group = Chance(25) ? Roll(2, 3) : 1;
     // Deep enough for several blocks in a third of the cases.
-    const int64_t in = group * (Chance(30) ? Roll(60, 90) : Roll(1, 12));
-    is_few_ = Chance(30);
-    const int64_t out = group * (is_few_ ? std::max<int64_t>(1, Roll(-4, 7)) : Roll(8, 50));
+    const int64_t in = group * (is_any ? (Chance(30) ? Roll(60, 90) : Roll(1, 12)) : Roll(14, 26));
+    is_few_ = is_any && Chance(30);
+    const int64_t out =
+        group * (is_few_ ? std::max<int64_t>(1, Roll(-4, 7)) : Roll(8, is_any ? 50 : 26));
     // Of planes, one output is computed as few are.
-    const bool may_be_planar = !is_few_ || out == 1;
+    const bool may_be_planar = is_any && (!is_few_ || out == 1);
     source_ = {Roll(1, 2), in, {}, Chance(40) ? Roll(1, 5) : 0, may_be_planar && Chance(30)};
     if (source_.is_planar) source_.gap = 0;
-    result_ = {source_.n, out, {}, Chance(40) ? Roll(1, 5) : 0, Chance(30)};
+    result_ = {source_.n, out, {}, Chance(40) ? Roll(1, 5) : 0, is_any && Chance(30)};
     if (result_.is_planar) result_.gap = 0;
     contract_.form = Contract::Form::kConv;
     contract_.group = group;
     contract_.inner = {in / group};
+    const bool has_pads = Chance(60);
     for (size_t axis = 0; axis < axes; ++axis) {
-      kernel_.push_back(Roll(1, axes == 1 ? 9 : 3));
-      pads_.push_back(Roll(0, kernel_.back()));
-      contract_.strides.push_back(Roll(1, 2));
-      contract_.dilations.push_back(Roll(1, 2));
+      const bool is_free = is_any || axis == 0;
+      kernel_.push_back(is_free ? Roll(1, axes == 1 ? 9 : 3) : 3);
+      pads_.push_back(!has_pads && axis > 0 ? 0 : Roll(0, is_free ? kernel_.back() : 2));
+      contract_.strides.push_back(is_free ? Roll(1, 2) : 1);
+      contract_.dilations.push_back(is_free ? Roll(1, 2) : 1);
       const int64_t reach = (kernel_.back() - 1) * contract_.dilations.back() + 1;
       // At times less than a kernel reaches over.
       const int64_t least = Chance(30) ? std::max<int64_t>(1, reach - 2 * pads_.back()) : reach;
-      const int64_t extent = Roll(least, reach + (axes == 1 ? 60 : 5));
+      // Rows of images at times as long as slabs take them.
+      const bool is_long = is_any ? axis == 2 && Chance(70) : axis > 0;
+      const int64_t extent = Roll(least, reach + (axes == 1 ? 60
+                                                  : is_long ? (is_any ? 20 : 10)
+                                                            : 5));
       is_short_ = is_short_ || extent < reach;
       source_.spatial.push_back(extent);
       result_.spatial.push_back((extent + 2 * pads_.back() - reach) / contract_.strides.back() + 1);
@@ -130,7 +148,7 @@ class RandomGathered {
     contract_.a_prologue = Load(program_.exprs, kFloat, 0).id();
     contract_.b_prologue = Load(program_.exprs, kFloat, 1).id();
     contract_.roots = {sum.id()};
-    program_.has_fast_algorithms = false;  // Winograd's errors are larger
+    program_.has_fast_algorithms = !is_any;  // Winograd's errors are larger
     step_.body = contract_;
     step_.domain = {result_.n, result_.c};
     for (const int64_t extent : result_.spatial) step_.domain.emplace_back(extent);
@@ -138,13 +156,32 @@ class RandomGathered {
     data_.emplace_back(static_cast<size_t>(result_.Size()), kUntouched);
   }
 
+  // Errors against float64, root mean square, by Winograd's algorithm and without it; nothing where
+  // it is not chosen.
+  std::optional<std::array<double, 2>> MeasureErrors(Device& device) {
+    std::array<double, 2> errors{};
+    for (const bool is_fast : {true, false}) {
+      program_.has_fast_algorithms = is_fast;
+      data_.back().assign(data_.back().size(), kUntouched);
+      tolerance_ = is_fast ? 3e-4 : 3e-5;
+      Check(device);
+      if (is_fast && implementation_ != "winograd") return std::nullopt;
+      errors[is_fast ? 0 : 1] =
+          std::sqrt(squares_ / static_cast<double>(result_.n * result_.c * result_.Pixels()));
+    }
+    return errors;
+  }
+  const std::string& detail() const { return detail_; }
+
   void Check(Device& device) {
     auto selection = device.Select({program_, step_});
     ASSERT_TRUE(selection.ok()) << selection.status().Text();
     const std::string_view implementation = selection->recipe->implementation();
+    implementation_ = implementation;
     constexpr int64_t kMinDepth = 32;
     if (is_few_ && contract_.group == 1 && source_.c * taps_ < kMinDepth) return;
-    if (kernel_.size() != 2 && (!is_few_ || contract_.group == 1)) {
+    const bool is_for_two_axes = kernel_.size() == 2 || convolution::MergeAxes(step_);
+    if (!program_.has_fast_algorithms && !is_for_two_axes && (!is_few_ || contract_.group == 1)) {
       ASSERT_EQ(implementation, is_few_ ? "few outputs" : "gathered");
     }
     auto kernel = device.Build(*selection->recipe);
@@ -158,6 +195,7 @@ class RandomGathered {
     const std::vector<int64_t> dims(static_cast<size_t>(program_.dims->node_count()), 0);
     auto bound = (*kernel)->Bind(device::Bind(program_, step_, dims), constants);
     ASSERT_TRUE(bound.ok()) << bound.status().Text();
+    detail_ = (*bound)->Detail();
     if (is_short_ && implementation == "onednn convolution") {
       EXPECT_THAT((*bound)->Detail(), ::testing::StartsWith("gathered: The kernel's reach"));
     }
@@ -231,7 +269,8 @@ class RandomGathered {
     return sum;
   }
 
-  void Compare() const {
+  void Compare() {
+    squares_ = 0;
     const std::vector<float>& found = data_.back();
     std::vector<bool> is_written(found.size());
     for (int64_t n = 0; n < result_.n; ++n) {
@@ -239,7 +278,9 @@ class RandomGathered {
         for (int64_t position = 0; position < result_.Pixels(); ++position) {
           const auto at = static_cast<size_t>(result_.At(n, m, position));
           is_written[at] = true;
-          ASSERT_NEAR(found[at], Expected(n, m, position), 3e-5)
+          const double expected = Expected(n, m, position);
+          squares_ += std::pow(static_cast<double>(found[at]) - expected, 2);
+          ASSERT_NEAR(found[at], expected, tolerance_)
               << n << ", " << m << ", position " << position;
         }
       }
@@ -251,6 +292,9 @@ class RandomGathered {
     }
   }
 
+  double tolerance_ = 3e-5;
+  double squares_ = 0;  // of the errors of the last run
+  std::string implementation_, detail_;
   bool is_few_ = false;    // outputs are, for a vector
   bool is_short_ = false;  // an image is, for the kernel
   std::mt19937 random_;
@@ -265,29 +309,74 @@ class RandomGathered {
   std::vector<std::vector<float>> data_;  // by buffer
 };
 
-void Compare(int threads, uint32_t first_seed, uint32_t end_seed) {
+// How many were bound which way.
+struct Counts {
+  int slabs = 0, in_place = 0;
+};
+
+void Compare(int threads, uint32_t first_seed, uint32_t end_seed, Counts& counts) {
   auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
                                base::Log(base::LogLevel::kWarning));
   ASSERT_TRUE(device.ok()) << device.status().Text();
   for (uint32_t seed = first_seed; seed < end_seed; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    RandomGathered(seed).Check(**device);
+    RandomGathered random(seed);
+    random.Check(**device);
     if (testing::Test::HasFatalFailure()) return;
+    counts.slabs += random.detail().starts_with("slabs") ? 1 : 0;
+    counts.in_place += random.detail().starts_with("in place") ? 1 : 0;
   }
+}
+
+// The interface promises errors of at most 8 times those of the direct sums.
+void CompareFrames(int threads, uint32_t first_seed, uint32_t end_seed) {
+  constexpr double kMaxError = 8;
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
+                               base::Log(base::LogLevel::kWarning));
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  int by_winograd = 0;
+  for (uint32_t seed = first_seed; seed < end_seed; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const auto errors = RandomGathered(seed, Kind::kFrames).MeasureErrors(**device);
+    if (testing::Test::HasFatalFailure()) return;
+    if (!errors) continue;
+    ++by_winograd;
+    EXPECT_LT((*errors)[0], kMaxError * (*errors)[1]);
+  }
+  EXPECT_GE(by_winograd, static_cast<int>(end_seed - first_seed) / 3);
 }
 
 TEST(RandomGatheredTest, AgreesWithFloat64OnAnyThreads) {
+  Counts counts;
   for (const int threads : {1, 2, 3}) {
     Compare(threads, static_cast<uint32_t>(threads) * 100,
-            static_cast<uint32_t>(threads) * 100 + 60);
+            static_cast<uint32_t>(threads) * 100 + 60, counts);
+  }
+  EXPECT_GE(counts.slabs, 5);
+  EXPECT_GE(counts.in_place, 3);
+}
+
+TEST(RandomGatheredTest, FramesByWinogradAgreeWithFloat64OnAnyThreads) {
+  for (const int threads : {1, 2, 3}) {
+    CompareFrames(threads, static_cast<uint32_t>(threads) * 100,
+                  static_cast<uint32_t>(threads) * 100 + 8);
   }
 }
 
-TEST(RandomGatheredTest, AgreesOnEveryInstructionSet) {
+TEST(RandomGatheredTest, FramesByWinogradAgreeOnEveryInstructionSet) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
-    Compare(/*threads=*/2, 1000, 1030);
+    CompareFrames(/*threads=*/2, 1000, 1008);
   });
+}
+
+TEST(RandomGatheredTest, AgreesOnEveryInstructionSet) {
+  Counts counts;
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    Compare(/*threads=*/2, 1000, 1030, counts);
+  });
+  EXPECT_GE(counts.slabs, 1);
 }
 
 }  // namespace

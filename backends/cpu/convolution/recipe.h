@@ -5,6 +5,7 @@
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_RECIPE_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_RECIPE_H_
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -35,6 +36,13 @@ class Recipe : public runtime::Recipe {
 // 3 x 3 with strides and dilations of 1, with any groups, where the work saved pays for the
 // transforms. Rounds differently from a sum of products: within 8 times its error.
 runtime::RecipeResult SelectWinograd(const ConvolutionQuery& described);
+// The same of k x 3 x 3 along three axes, with any strides and dilations along the first.
+runtime::RecipeResult SelectWinogradFrames(const device::Facts& facts);
+// A convolution along three axes whose kernel reaches along one or two, by what `select` gives for
+// the same convolution along two axes (MergeAxes of step_axes.h).
+runtime::RecipeResult WithMergedAxes(
+    const device::Facts& facts,
+    const std::function<runtime::RecipeResult(const device::Facts&)>& select);
 // 1 x 1 without padding, with any strides and few groups.
 runtime::RecipeResult SelectPointwise(const ConvolutionQuery& described);
 // A kernel per channel, with any strides, dilations and padding, of small images.

@@ -23,7 +23,7 @@ void MultiplyFrequencies(const WinogradPlan& plan, const WinogradShape& shape,
                     plan.out_stride,
                     TilesOf(plan, chunk),
                     shape.in_channels,
-                    plan.out_stride,
+                    shape.out_channels,
                     {}},
                    {}, 0, plan.out_stride / width);
   }

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "backends/core/base/status.h"
+#include "backends/cpu/convolution/facts.h"
 #include "backends/cpu/convolution/image.h"
 #include "backends/cpu/convolution/winograd_plan.h"
 #include "backends/cpu/gemm/epilogue.h"
@@ -23,6 +25,11 @@ void RunChunks(const WinogradPlan& plan, const WinogradShape& shape, const float
 void MultiplyFrequencies(const WinogradPlan& plan, const WinogradShape& shape,
                          const float* transformed, int64_t chunk, int64_t first, int64_t end,
                          float* work);
+
+// UNSUPPORTED_* where a convolution along two axes, or a frame of one along three, is not one that
+// the algorithm does, or that it does not do faster.
+base::Status CheckWinograd(const ConvolutionQuery& described);
+base::Status CheckWorthwhile(const WinogradShape& shape);
 
 }  // namespace onnxifi::convolution
 

@@ -144,28 +144,33 @@ class BoundWinograd final : public device::BoundKernel {
 
 }  // namespace
 
-runtime::RecipeResult SelectWinograd(const ConvolutionQuery& described) {
+Status CheckWinograd(const ConvolutionQuery& described) {
   ONNXIFI_RETURN_IF_ERROR(described.axes_status);
   if (!described.has_fast_algorithms) {
-    return Status(Code::kUnsupportedAttribute,
-                  "The graph was initialised without algorithms that round differently.");
+    return {Code::kUnsupportedAttribute,
+            "The graph was initialised without algorithms that round differently."};
   }
   ONNXIFI_RETURN_IF_ERROR(described.nhwc_status);
   const Convolution& convolution = described.convolution;
   const bool fits = convolution.kernel_height == 3 && convolution.kernel_width == 3 &&
                     convolution.stride_y == 1 && convolution.stride_x == 1 &&
                     convolution.dilation_y == 1 && convolution.dilation_x == 1;
-  if (!fits) {
-    return Status(Code::kUnsupportedAttribute,
-                  "The convolution is not 3 x 3 with strides and dilations of 1.");
-  }
-  const WinogradShape shape = ShapeOf(convolution, convolution.batch);
-  if (!ChooseTile(shape)) {
-    return Status(Code::kUnsupportedShape,
-                  "The transforms and the larger weights would cost more than " +
-                      std::to_string(static_cast<int>(100 * kWorthwhile)) +
-                      " % of the direct algorithm.");
-  }
+  if (fits) return base::Ok();
+  return {Code::kUnsupportedAttribute,
+          "The convolution is not 3 x 3 with strides and dilations of 1."};
+}
+
+Status CheckWorthwhile(const WinogradShape& shape) {
+  if (ChooseTile(shape)) return base::Ok();
+  return {Code::kUnsupportedShape, "The transforms and the larger weights would cost more than " +
+                                       std::to_string(static_cast<int>(100 * kWorthwhile)) +
+                                       " % of the direct algorithm."};
+}
+
+runtime::RecipeResult SelectWinograd(const ConvolutionQuery& described) {
+  ONNXIFI_RETURN_IF_ERROR(CheckWinograd(described));
+  const Convolution& convolution = described.convolution;
+  ONNXIFI_RETURN_IF_ERROR(CheckWorthwhile(ShapeOf(convolution, convolution.batch)));
   return MakeRecipe<BoundWinograd, TilePacking>("winograd", convolution);
 }
 

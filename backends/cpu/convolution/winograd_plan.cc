@@ -59,9 +59,10 @@ int64_t ChooseChunk(int64_t tiles, int64_t most, int64_t rows, int64_t threads) 
   return best;
 }
 
-}  // namespace
+constexpr int64_t kSharedFloats = int64_t{1} << 22;  // of any last-level cache: 16 MiB
 
-WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads) {
+// All but the chunks.
+WinogradPlan DescribeTiles(Tile tile, const WinogradShape& shape) {
   WinogradPlan plan{};
   plan.tile = tile;
   plan.tiles_down = TilesAlong(shape.out_height, tile);
@@ -70,11 +71,17 @@ WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads) {
   // Whole vectors and whole cache lines.
   plan.in_stride = RoundUp(shape.in_channels, kLineFloats);
   plan.out_stride = RoundUp(shape.out_channels, gemm::PanelColumns());
+  return plan;
+}
+
+}  // namespace
+
+WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads) {
+  WinogradPlan plan = DescribeTiles(tile, shape);
   const int64_t floats_per_tile = Frequencies(tile) * (plan.in_stride + plan.out_stride);
   // Chunks of a thread's own stay in its L2 cache; weights too large for that are read once, by all
   // threads together.
   const int64_t own_floats = processor::L2Floats() / 2;
-  constexpr int64_t kSharedFloats = int64_t{1} << 22;  // of any last-level cache: 16 MiB
   const int64_t weights = TransformedSize(tile, shape.in_channels, shape.out_channels);
   const int64_t rows = gemm::BlockRows();
   plan.is_by_frequency = threads > 1 && weights > own_floats;
@@ -93,6 +100,42 @@ WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads) {
   return plan;
 }
 
+FramePlan MakeFramePlan(Tile tile, const WinogradShape& shape, const FrameAxis& axis, int threads) {
+  WinogradShape frame = shape;
+  frame.batch = 1;
+  FramePlan plan{};
+  WinogradPlan& tiles = plan.tiles;
+  tiles = DescribeTiles(tile, frame);
+  const auto floats_per_tile = [&](int64_t frames) {
+    return Frequencies(tile) * (axis.Reach(frames) * tiles.in_stride + frames * tiles.out_stride);
+  };
+  // Weights and chunks as in MakePlan.
+  const int64_t own_floats = processor::L2Floats() / 2;
+  const int64_t weights =
+      TransformedSize(tile, axis.kernel * shape.in_channels, shape.out_channels);
+  tiles.is_by_frequency = threads > 1 && weights > own_floats;
+  const int64_t limit = weights > own_floats ? kSharedFloats : own_floats;
+  plan.frames = std::max<int64_t>(1, axis.out);
+  while (plan.frames > 1 && floats_per_tile(plan.frames) > limit) {
+    plan.frames = (plan.frames + 1) / 2;
+  }
+  plan.frame_chunks = (axis.out + plan.frames - 1) / plan.frames;
+  int64_t most = std::max<int64_t>(1, limit / floats_per_tile(plan.frames));
+  if (!tiles.is_by_frequency && threads > 1) {
+    // Several chunks for every thread, of no less than a block of rows.
+    const int64_t parts = threads * threads::ThreadPool::kPartsPerThread;
+    const int64_t even = (shape.batch * plan.frame_chunks * tiles.tiles + parts - 1) / parts;
+    const int64_t block = (gemm::BlockRows() + plan.frames - 1) / plan.frames;
+    most = std::min(most, std::max({even, block, int64_t{1}}));
+  }
+  plan.tile_chunks = std::max<int64_t>(1, (tiles.tiles + most - 1) / most);
+  tiles.chunk = std::max<int64_t>(1, (tiles.tiles + plan.tile_chunks - 1) / plan.tile_chunks);
+  tiles.in_frequency_stride = axis.Reach(plan.frames) * tiles.chunk * tiles.in_stride + kLineFloats;
+  tiles.out_frequency_stride = plan.frames * tiles.chunk * tiles.out_stride + kLineFloats;
+  tiles.work_floats = Frequencies(tile) * (tiles.in_frequency_stride + tiles.out_frequency_stride);
+  return plan;
+}
+
 double WinogradCost(Tile tile, const WinogradShape& shape) {
   const double tiles = static_cast<double>(shape.batch) *
                        static_cast<double>(TilesAlong(shape.out_height, tile)) *
@@ -100,15 +143,16 @@ double WinogradCost(Tile tile, const WinogradShape& shape) {
   const auto frequencies = static_cast<double>(Frequencies(tile));
   const auto in = static_cast<double>(shape.in_channels);
   const auto out = static_cast<double>(shape.out_channels);
-  return std::max(tiles, CostOfAWeight()) * frequencies * in * out +
+  return std::max(tiles, CostOfAWeight()) * frequencies * in * out *
+             static_cast<double>(shape.frame_taps) +
          tiles * frequencies * (in + out) * processor::kMultiplyAddsPerTransformedFloat;
 }
 
 double DirectCost(const WinogradShape& shape) {
   const double pixels = static_cast<double>(shape.batch) * static_cast<double>(shape.out_height) *
                         static_cast<double>(shape.out_width);
-  return std::max(pixels, CostOfAWeight()) * 9 * static_cast<double>(shape.in_channels) *
-         static_cast<double>(shape.out_channels);
+  return std::max(pixels, CostOfAWeight()) * 9 * static_cast<double>(shape.frame_taps) *
+         static_cast<double>(shape.in_channels) * static_cast<double>(shape.out_channels);
 }
 
 std::optional<Tile> ChooseTile(const WinogradShape& shape) {

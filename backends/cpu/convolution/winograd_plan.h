@@ -20,6 +20,7 @@ struct WinogradShape {
   int64_t in_height, in_width;
   int64_t out_height, out_width;
   int64_t pad_top, pad_left;
+  int64_t frame_taps = 1;  // images that each image of the result is a sum over
 };
 
 // How a convolution is cut into pieces of work. A function of its numbers alone.
@@ -37,6 +38,25 @@ struct WinogradPlan {
   int64_t work_floats;                                // per chunk in progress
 };
 WinogradPlan MakePlan(Tile tile, const WinogradShape& shape, int threads);
+
+// The outermost axis of a convolution along three, whose other axes are those of a WinogradShape.
+struct FrameAxis {
+  int64_t in, out, kernel;
+  int64_t stride, dilation, pad;
+
+  // What `count` frames of the result reach over.
+  int64_t Reach(int64_t count) const { return (count - 1) * stride + (kernel - 1) * dilation + 1; }
+};
+
+// The same for a convolution along three axes. A chunk is some tiles of some frames: each frame of
+// the input is transformed once and read by the products of all frames that see it. Work memory
+// has, frequency by frequency, frame after frame of tiles.
+struct FramePlan {
+  WinogradPlan tiles;  // of one frame: `tiles`, `chunk` and `is_by_frequency` are of its tiles
+  int64_t frames;      // of the result, in a chunk
+  int64_t frame_chunks, tile_chunks;  // of one image
+};
+FramePlan MakeFramePlan(Tile tile, const WinogradShape& shape, const FrameAxis& axis, int threads);
 
 // What the variant costs, in multiply-adds: the products, the transforms, and reading the weights
 // once, counted as what a processor could compute meanwhile.

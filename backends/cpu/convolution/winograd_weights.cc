@@ -50,11 +50,12 @@ HWY_INLINE void TransformKernelAxis(D d, V w0, V w1, V w2, V (&result)[side + 2]
 // One panel of all frequencies.
 template <int side>
 void TransformPanel(const Weights& weights, int64_t in_channels, int64_t out_channels,
-                    int64_t panel, int64_t width, int64_t frequency_size, float* transformed) {
+                    const PackedRows& rows, int64_t panel, int64_t width, float* transformed) {
   constexpr int kSide = side + 2;
   const hn::ScalableTag<double> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t frequency_size = gemm::PackedSize(rows.whole_depth, out_channels);
   HWY_ALIGN double kernel[9][HWY_MAX_BYTES / sizeof(double)];
   HWY_ALIGN double rounded[HWY_MAX_BYTES / sizeof(double)];
   for (int64_t c = 0; c < in_channels; ++c) {
@@ -82,7 +83,7 @@ void TransformPanel(const Weights& weights, int64_t in_channels, int64_t out_cha
                                   transformed_row);
         for (int x = 0; x < kSide; ++x) {
           float* target = transformed + (y * kSide + x) * frequency_size +
-                          (panel * in_channels + c) * width + column;
+                          (panel * rows.whole_depth + rows.first + c) * width + column;
           hn::Store(transformed_row[x], d, rounded);
           for (int64_t lane = 0; lane < lanes; ++lane) {
             target[lane] = static_cast<float>(rounded[lane]);
@@ -94,13 +95,11 @@ void TransformPanel(const Weights& weights, int64_t in_channels, int64_t out_cha
 }
 
 void TransformPanelOf(Tile tile, const Weights& weights, int64_t in_channels, int64_t out_channels,
-                      int64_t panel, int64_t width, int64_t frequency_size, float* transformed) {
+                      const PackedRows& rows, int64_t panel, int64_t width, float* transformed) {
   if (tile == Tile::k4x4) {
-    TransformPanel<4>(weights, in_channels, out_channels, panel, width, frequency_size,
-                      transformed);
+    TransformPanel<4>(weights, in_channels, out_channels, rows, panel, width, transformed);
   } else {
-    TransformPanel<2>(weights, in_channels, out_channels, panel, width, frequency_size,
-                      transformed);
+    TransformPanel<2>(weights, in_channels, out_channels, rows, panel, width, transformed);
   }
 }
 
@@ -119,12 +118,17 @@ int64_t TransformedSize(Tile tile, int64_t in_channels, int64_t out_channels) {
 
 void TransformWeights(Tile tile, const Weights& weights, int64_t in_channels, int64_t out_channels,
                       device::Parallel& parallel, float* transformed) {
+  TransformWeights(tile, weights, in_channels, out_channels, {0, in_channels}, parallel,
+                   transformed);
+}
+
+void TransformWeights(Tile tile, const Weights& weights, int64_t in_channels, int64_t out_channels,
+                      const PackedRows& rows, device::Parallel& parallel, float* transformed) {
   const int64_t width = gemm::PanelColumns();
   parallel.For((out_channels + width - 1) / width, /*grain=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
       HWY_DYNAMIC_DISPATCH(TransformPanelOf)
-      (tile, weights, in_channels, out_channels, panel, width,
-       gemm::PackedSize(in_channels, out_channels), transformed);
+      (tile, weights, in_channels, out_channels, rows, panel, width, transformed);
     }
   });
 }

@@ -19,6 +19,14 @@ int64_t TransformedSize(Tile tile, int64_t in_channels, int64_t out_channels);
 void TransformWeights(Tile tile, const Weights& weights, int64_t in_channels, int64_t out_channels,
                       device::Parallel& parallel, float* transformed);
 
+// Rows [first, first + in_channels) of products of `whole_depth`: the weights of one tap along the
+// frames of a kernel along three axes. `transformed` has TransformedSize(tile, whole_depth, ...).
+struct PackedRows {
+  int64_t first, whole_depth;
+};
+void TransformWeights(Tile tile, const Weights& weights, int64_t in_channels, int64_t out_channels,
+                      const PackedRows& rows, device::Parallel& parallel, float* transformed);
+
 }  // namespace onnxifi::convolution
 
 #endif  // ONNXIFI_BACKENDS_CPU_CONVOLUTION_WINOGRAD_WEIGHTS_H_
