@@ -164,20 +164,14 @@ class BoundWinogradFrames final : public device::BoundKernel {
     }
   }
 
-  // Tiles of what the chunk sees of the input, in padding too.
+  // Tiles of what the chunk sees of the input. Those of padding are read by no product.
   void TransformFrames(const Chunk& chunk, const Images& images, int64_t begin, int64_t end,
                        float* work) const {
     const WinogradPlan& plan = plan_.tiles;
     ForFrames(chunk, begin, end, [&](int64_t frame, int64_t first, int64_t end_tile) {
       float* const target = work + frame * chunk.tiles * plan.in_stride;
       const int64_t in = chunk.first_frame * axis_.stride - axis_.pad + frame;
-      if (in < 0 || in >= axis_.in) {
-        for (int64_t frequency = 0; frequency < Frequencies(plan.tile); ++frequency) {
-          std::fill_n(target + frequency * plan.in_frequency_stride + first * plan.in_stride,
-                      (end_tile - first) * plan.in_stride, 0.0F);
-        }
-        return;
-      }
+      if (in < 0 || in >= axis_.in) return;
       Images of_frame = images;
       of_frame.source += chunk.image * images.source_strides.image + in * source_frame_;
       TransformInput(plan, shape_, of_frame, chunk.number, first, end_tile, target);
@@ -186,28 +180,57 @@ class BoundWinogradFrames final : public device::BoundKernel {
 
   void Multiply(const Chunk& chunk, const float* weights, int64_t first, int64_t end,
                 float* work) const {
+    // Frames that follow one another and see the same taps are one product.
+    for (int64_t frame = 0; frame < chunk.frames;) {
+      const FrameAxis::Taps taps = axis_.TapsAt(chunk.first_frame + frame);
+      int64_t count = 1;
+      while (axis_.stride == 1 && frame + count < chunk.frames &&
+             axis_.TapsAt(chunk.first_frame + frame + count) == taps) {
+        ++count;
+      }
+      for (int64_t frequency = first; frequency < end; ++frequency) {
+        MultiplyFrames(chunk, weights, frequency, frame, count, taps, work);
+      }
+      frame += count;
+    }
+  }
+
+  void MultiplyFrames(const Chunk& chunk, const float* weights, int64_t frequency, int64_t frame,
+                      int64_t count, const FrameAxis::Taps& taps, float* work) const {
     const WinogradPlan& plan = plan_.tiles;
     const int64_t depth = axis_.kernel * shape_.in_channels;
-    const int64_t size = gemm::PackedSize(depth, shape_.out_channels);
+    const int64_t panel_columns = gemm::PanelColumns();
     const int64_t frame_floats = chunk.tiles * plan.in_stride;
+    float* const products = work + Frequencies(plan.tile) * plan.in_frequency_stride +
+                            frequency * plan.out_frequency_stride +
+                            frame * chunk.tiles * plan.out_stride;
+    if (taps.first == taps.end) {
+      std::fill_n(products, count * chunk.tiles * plan.out_stride, 0.0F);
+      return;
+    }
     std::vector<int64_t> pieces;
-    for (int64_t tap = 0; tap < axis_.kernel; ++tap) {
+    for (int64_t tap = taps.first; tap < taps.end; ++tap) {
       pieces.push_back(tap * axis_.dilation * frame_floats);
     }
-    float* const products = work + Frequencies(plan.tile) * plan.in_frequency_stride;
-    // Frames that follow one another are one product.
-    const int64_t at_once = axis_.stride == 1 ? chunk.frames : 1;
-    for (int64_t frequency = first; frequency < end; ++frequency) {
-      for (int64_t frame = 0; frame < chunk.frames; frame += at_once) {
-        gemm::Multiply(
-            {work + frequency * plan.in_frequency_stride + frame * axis_.stride * frame_floats,
-             plan.in_stride, weights + frequency * size,
-             products + frequency * plan.out_frequency_stride +
-                 frame * chunk.tiles * plan.out_stride,
-             plan.out_stride, at_once * chunk.tiles, shape_.in_channels, shape_.out_channels,
-             pieces},
-            {}, 0, plan.out_stride / gemm::PanelColumns());
-      }
+    gemm::Product product = {
+        work + frequency * plan.in_frequency_stride + frame * axis_.stride * frame_floats,
+        plan.in_stride,
+        weights + frequency * gemm::PackedSize(depth, shape_.out_channels),
+        products,
+        plan.out_stride,
+        count * chunk.tiles,
+        shape_.in_channels,
+        shape_.out_channels,
+        pieces};
+    const int64_t panels = plan.out_stride / panel_columns;
+    if (taps.first == 0 && taps.end == axis_.kernel) return gemm::Multiply(product, {}, 0, panels);
+    // A panel's weights are those of all taps.
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      product.b = weights + frequency * gemm::PackedSize(depth, shape_.out_channels) +
+                  (panel * depth + taps.first * shape_.in_channels) * panel_columns;
+      product.c = products + panel * panel_columns;
+      product.columns = std::min(panel_columns, shape_.out_channels - panel * panel_columns);
+      gemm::Multiply(product, {}, 0, 1);
     }
   }
 

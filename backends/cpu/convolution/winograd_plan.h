@@ -44,6 +44,18 @@ struct FrameAxis {
   int64_t in, out, kernel;
   int64_t stride, dilation, pad;
 
+  // Taps [first, end) that see a frame of the input at a frame of the result.
+  struct Taps {
+    int64_t first, end;
+    bool operator==(const Taps& other) const = default;
+  };
+  Taps TapsAt(int64_t frame) const {
+    const int64_t at = frame * stride - pad;
+    Taps taps = {0, kernel};
+    while (taps.first < taps.end && at + taps.first * dilation < 0) ++taps.first;
+    while (taps.end > taps.first && at + (taps.end - 1) * dilation >= in) --taps.end;
+    return taps;
+  }
   // What `count` frames of the result reach over.
   int64_t Reach(int64_t count) const { return (count - 1) * stride + (kernel - 1) * dilation + 1; }
 };
