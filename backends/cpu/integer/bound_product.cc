@@ -2,11 +2,13 @@
 //
 // BindProduct: threads take chunks of rows, or parts of columns where rows are few. Of a chunk, the
 // rows are gathered once. Tile by tile of columns, all sums of the chunk are computed and then go
-// through the epilogue while they are in the L2 cache.
+// through the epilogue while they are in the L2 cache. Where that requantizes them and the result
+// has columns side by side, blocks of sums go through it in the L1 cache.
 
 #include "backends/cpu/integer/bound_product.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/runtime.h"
 #include "backends/cpu/integer/depthwise.h"
+#include "backends/cpu/integer/requantize.h"
 #include "backends/cpu/processor/processor.h"
 #include "backends/cpu/transpose/transpose.h"
 
@@ -48,6 +51,7 @@ class BoundProduct final : public device::BoundKernel {
         b_(step.reads[1]),
         geometry_(MakeGeometry(step, plan_.factors)),
         packed_(std::move(packed)),
+        requantized_(FindRequantized(step)),
         bound_(plan_.epilogue, step),
         writer_(step.writes, static_cast<int>(step.domain.size())),
         runtime_(runtime),
@@ -68,7 +72,9 @@ class BoundProduct final : public device::BoundKernel {
 
   bool ReadsAtRun(int read) const override { return read != 1 || packed_ == nullptr; }
 
-  std::string Detail() const override { return MultiplierName(); }
+  std::string Detail() const override {
+    return MultiplierName() + (requantized_ ? ", sums requantized at once" : "");
+  }
 
   Status Run(device::Addresses addresses) const override {
     if (is_empty_) return base::Ok();
@@ -106,6 +112,69 @@ class BoundProduct final : public device::BoundKernel {
     DepthwiseImage depthwise{};
     const int32_t* start = nullptr;
   };
+
+  // Elements in memory that are the rows and columns of the domain: columns side by side, and rows
+  // as far apart everywhere.
+  struct EvenRows {
+    device::BoundView view;
+    std::vector<int64_t> batch_offsets;
+    int64_t row_stride = 0;
+
+    int64_t element_bytes() const { return reference::LaneBytes(view.type); }
+    std::byte* At(device::Addresses addresses, int64_t batch, int64_t row, int64_t column) const {
+      const int64_t offset =
+          view.offset + batch_offsets[static_cast<size_t>(batch)] + row * row_stride + column;
+      return addresses[view.buffer] + offset * element_bytes();
+    }
+  };
+  // What the loop over sums reads and writes.
+  struct Requantized {
+    EvenRows result;
+    std::optional<EvenRows> added;
+  };
+
+  std::optional<EvenRows> FindEvenRows(const device::BoundStep& step,
+                                       const device::BoundView& view) const {
+    if (!view.guards.empty()) return std::nullopt;
+    const auto first_row = static_cast<size_t>(geometry_.batch_axes);
+    const size_t first_column = first_row + static_cast<size_t>(geometry_.row_axes);
+    const auto axis_at = [&](size_t place) {
+      return static_cast<size_t>(geometry_.axis_order[place]);
+    };
+    EvenRows rows{view, {}, 0};
+    Extents batch_extents, batch_strides;
+    for (size_t place = 0; place < first_row; ++place) {
+      batch_extents.push_back(step.domain[axis_at(place)]);
+      batch_strides.push_back(view.strides[axis_at(place)]);
+    }
+    rows.batch_offsets = OffsetTable(batch_extents, batch_strides);
+    int64_t count = 1;
+    for (size_t place = first_column; place-- > first_row;) {
+      const int64_t extent = step.domain[axis_at(place)];
+      const int64_t stride = view.strides[axis_at(place)];
+      if (extent == 1) continue;
+      if (count == 1) rows.row_stride = stride;
+      if (stride != rows.row_stride * count) return std::nullopt;
+      count *= extent;
+    }
+    for (size_t place = first_column; place < step.domain.size(); ++place) {
+      const size_t axis = axis_at(place);
+      if (step.domain[axis] != 1 && view.strides[axis] != 1) return std::nullopt;
+    }
+    return rows;
+  }
+
+  std::optional<Requantized> FindRequantized(const device::BoundStep& step) const {
+    if (!plan_.requantization) return std::nullopt;
+    const std::optional<EvenRows> result = FindEvenRows(step, step.writes[0]);
+    if (!result) return std::nullopt;
+    Requantized found{*result, std::nullopt};
+    const int added = plan_.requantization->added_read;
+    if (added < 0) return found;
+    found.added = FindEvenRows(step, step.reads[static_cast<size_t>(added)]);
+    if (!found.added) return std::nullopt;
+    return found;
+  }
 
   static ZeroPoint MakeZeroPoint(const ByteFactor& factor, const device::BoundStep& step,
                                  int operand) {
@@ -178,7 +247,8 @@ class BoundProduct final : public device::BoundKernel {
     const int64_t sums = chunk_rows_ * columns * geometry_.groups / parts_;
     const double multiply_adds =
         static_cast<double>(sums) * static_cast<double>(geometry_.columns.depth());
-    cost_ = sums * (plan_.epilogue.cost() + 100) +
+    constexpr int64_t kRequantizationCost = 100;
+    cost_ = sums * ((requantized_ ? kRequantizationCost : plan_.epilogue.cost()) + 100) +
             static_cast<int64_t>(std::min(multiply_adds / MultiplyAddsPerSecond() * 1e12, 1e15));
   }
 
@@ -197,7 +267,7 @@ class BoundProduct final : public device::BoundKernel {
     writer_at_ = bound_.scratch_bytes();
     rows_at_ = writer_at_ + RoundUp(writer_.scratch_bytes());
     sums_at_ = rows_at_ + RoundUp(chunk_rows_ * RowBytes() + RowSource::kSlackBytes);
-    row_terms_at_ = sums_at_ + RoundUp(chunk_rows_ * tile_columns_ * kInt);
+    row_terms_at_ = sums_at_ + RoundUp((chunk_rows_ * tile_columns_ + kSumSlack) * kInt);
     row_sums_at_ = row_terms_at_ + RoundUp(chunk_rows_ * kInt);
     engine_.scratch().Reserve(row_sums_at_ + RoundUp(chunk_rows_ * kInt));
   }
@@ -338,6 +408,10 @@ class BoundProduct final : public device::BoundKernel {
         DepthwiseImage image = run.depthwise;
         image.data = run.a + geometry_.batch_offsets[static_cast<size_t>(batch)];
         product.columns = ColumnsOf(box);
+        if (requantized_) {
+          SumAndRequantize(run, image, batch, first_row, product, first_column, sums);
+          continue;
+        }
         SumWindows(image, run.start, first_row, product.rows, first_column, product.columns, sums);
         RunEpilogue(run, row_tiles, box, sums, product.columns, frame, scratch);
         continue;
@@ -349,8 +423,42 @@ class BoundProduct final : public device::BoundKernel {
       product.c = sums;
       product.c_stride = product.columns = ColumnsOf(box);
       SetColumns(run, batch, group, first_column % geometry_.columns.columns, product);
+      if (requantized_) {
+        MultiplyAndRequantize(product, *plan_.requantization,
+                              BlockOf(run, batch, first_row, first_column));
+        continue;
+      }
       Multiply(product);
       RunEpilogue(run, row_tiles, box, sums, product.c_stride, frame, scratch);
+    }
+  }
+
+  // Of rows and columns from the first on.
+  SumBlock BlockOf(const RunState& run, int64_t batch, int64_t row, int64_t column) const {
+    SumBlock block{};
+    block.first_column = column;
+    block.result = requantized_->result.At(run.addresses, batch, row, column);
+    block.result_stride = requantized_->result.row_stride * requantized_->result.element_bytes();
+    if (!requantized_->added) return block;
+    block.added = reinterpret_cast<const uint8_t*>(
+        requantized_->added->At(run.addresses, batch, row, column));
+    block.added_stride = requantized_->added->row_stride;
+    return block;
+  }
+
+  // Of a depthwise convolution, some rows at a time, whose sums stay in the L1 cache.
+  void SumAndRequantize(const RunState& run, const DepthwiseImage& image, int64_t batch,
+                        int64_t first_row, const ByteProduct& product, int64_t first_column,
+                        int32_t* sums) const {
+    constexpr int64_t kSums = 4096;
+    const int64_t some = std::max<int64_t>(1, kSums / product.columns);
+    for (int64_t row = 0; row < product.rows; row += some) {
+      SumBlock block = BlockOf(run, batch, first_row + row, first_column);
+      block.sums = sums;
+      block.sum_stride = block.columns = product.columns;
+      block.rows = std::min(some, product.rows - row);
+      SumWindows(image, run.start, first_row + row, block.rows, first_column, block.columns, sums);
+      Requantize(*plan_.requantization, block);
     }
   }
 
@@ -434,7 +542,8 @@ class BoundProduct final : public device::BoundKernel {
   const ProductPlan plan_;
   const device::BoundView a_, b_;
   const ProductGeometry geometry_;
-  const runtime::PackedWeights packed_;  // null: B is packed in each run
+  const runtime::PackedWeights packed_;           // null: B is packed in each run
+  const std::optional<Requantized> requantized_;  // none: the epilogue runs in the tile engine
   engine::BoundCode bound_;
   engine::Writer writer_;
   runtime::Runtime& runtime_;

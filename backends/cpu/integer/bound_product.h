@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "backends/core/device/device.h"
 #include "backends/cpu/engine/code.h"
 #include "backends/cpu/integer/byte_factors.h"
 #include "backends/cpu/integer/geometry.h"
+#include "backends/cpu/integer/requantization.h"
 #include "backends/cpu/runtime/packed_weights.h"
 #include "backends/cpu/runtime/recipe.h"
 
@@ -33,6 +35,7 @@ inline const uint8_t* BytesAt(device::Addresses addresses, const device::BoundVi
 struct ProductPlan {
   ByteFactors factors;
   engine::Code epilogue;
+  std::optional<Requantization> requantization;  // the same, where it is one
 };
 
 // Without `packed` weights, B is packed in each run. Lifetime: within the runtimes.

@@ -332,26 +332,61 @@ struct BlockFunctions {
   }
 };
 
+// What becomes of the sums of a panel.
+struct Finish {
+  const Requantization* how = nullptr;  // null: they stay where they are
+  RequantizeFunction requantize = nullptr;
+  SumBlock bytes{};  // of the panel
+};
+
 // Whole blocks of rows, and then what is left in one or two of about equal height.
 template <class Multiplier>
-void MultiplyPanel(Block block, int64_t rows, int vectors) {
+void MultiplyPanel(Block block, int64_t rows, int vectors, const Finish& finish) {
   static constexpr BlockFunctions<Multiplier> kFunctions;
   constexpr int64_t kRows = Multiplier::kRows;
   const BlockFunction* const functions = kFunctions.of[vectors];
+  SumBlock bytes = finish.bytes;
+  HWY_ALIGN int32_t sums[kRows * kVectors * HWY_MAX_BYTES / sizeof(int32_t) + kSumSlack];
+  if (finish.how != nullptr) {
+    // Whole vectors: behind the last column are zeros.
+    block.columns = block.c_stride = vectors * Lanes();
+    bytes.sums = sums;
+    bytes.sum_stride = block.c_stride;
+  }
   for (int64_t left = rows; left > 0;) {
     const int64_t now = left >= 2 * kRows || left == kRows ? kRows
                         : left > kRows                     ? (left + 1) / 2
                                                            : left;
-    functions[now](block);
+    if (finish.how == nullptr) {
+      functions[now](block);
+      block.c += now * block.c_stride;
+    } else {
+      block.c = sums;
+      functions[now](block);
+      bytes.rows = now;
+      finish.requantize(*finish.how, bytes);
+      bytes.result += now * bytes.result_stride;
+      if (bytes.added != nullptr) bytes.added += now * bytes.added_stride;
+    }
     block.a += now * block.a_stride;
-    block.c += now * block.c_stride;
     block.row_terms += now;
     if (block.row_sums != nullptr) block.row_sums += now;
     left -= now;
   }
 }
 
-void MultiplyRows(const ByteProduct& product, const PanelLayout& layout) {
+void MoveOn(int64_t columns, Finish& finish) {
+  if (finish.how == nullptr) return;
+  SumBlock& bytes = finish.bytes;
+  bytes.first_column += columns;
+  bytes.result += columns * finish.how->result_bytes();
+  if (bytes.added != nullptr) bytes.added += columns;
+}
+
+void MultiplyRows(const ByteProduct& product, const PanelLayout& layout, const Requantization* how,
+                  const SumBlock* bytes) {
+  Finish finish;
+  if (how != nullptr) finish = {how, FindRequantize(), *bytes};
   const int64_t lanes = Lanes();
   const int64_t panel_columns = kVectors * lanes;
   const int8_t* panel = product.b;
@@ -362,7 +397,11 @@ void MultiplyRows(const ByteProduct& product, const PanelLayout& layout) {
     block.a = product.a;
     block.a_stride = product.a_stride;
     block.b = panel;
-    block.c = product.c + column;
+    if (finish.how == nullptr) {
+      block.c = product.c + column;
+    } else {
+      finish.bytes.columns = columns;
+    }
     block.c_stride = product.c_stride;
     block.quads = layout.quads;
     block.columns = columns;
@@ -373,7 +412,8 @@ void MultiplyRows(const ByteProduct& product, const PanelLayout& layout) {
     const int vectors = columns > lanes ? 2 : 1;
 #if ONNXIFI_HAS_BYTE_PRODUCTS
     if (layout.multiplier == MultiplierKind::kBytes) {
-      MultiplyPanel<ByBytes>(block, product.rows, vectors);
+      MultiplyPanel<ByBytes>(block, product.rows, vectors, finish);
+      MoveOn(columns, finish);
       continue;
     }
 #endif
@@ -384,14 +424,16 @@ void MultiplyRows(const ByteProduct& product, const PanelLayout& layout) {
       block.excess_quads = layout.ExcessQuads(panel);
       block.excess = panel + layout.excess_at();
       if (block.excess_count >= 0) {
-        MultiplyPanel<ByPairs>(block, product.rows, vectors);
+        MultiplyPanel<ByPairs>(block, product.rows, vectors, finish);
       } else {
-        MultiplyPanel<ByWideColumns>(block, product.rows, vectors);
+        MultiplyPanel<ByWideColumns>(block, product.rows, vectors, finish);
       }
+      MoveOn(columns, finish);
       continue;
     }
 #endif
-    MultiplyPanel<AnyMultiplier>(block, product.rows, vectors);
+    MultiplyPanel<AnyMultiplier>(block, product.rows, vectors, finish);
+    MoveOn(columns, finish);
   }
 }
 
@@ -583,7 +625,12 @@ int32_t SumBytes(const uint8_t* bytes, int64_t count) {
 }
 
 void Multiply(const ByteProduct& product) {
-  HWY_DYNAMIC_DISPATCH(MultiplyRows)(product, LayoutOf(product.depth));
+  HWY_DYNAMIC_DISPATCH(MultiplyRows)(product, LayoutOf(product.depth), nullptr, nullptr);
+}
+
+void MultiplyAndRequantize(const ByteProduct& product, const Requantization& how,
+                           const SumBlock& bytes) {
+  HWY_DYNAMIC_DISPATCH(MultiplyRows)(product, LayoutOf(product.depth), &how, &bytes);
 }
 
 }  // namespace onnxifi::integer

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "backends/cpu/integer/panel_layout.h"
+#include "backends/cpu/integer/requantize.h"
 
 namespace onnxifi::integer {
 
@@ -71,6 +72,10 @@ struct ByteProduct {
   const int32_t* column_terms;
 };
 void Multiply(const ByteProduct& product);
+// Sums become bytes block by block instead, while they are in the L1 cache; `c` is not looked at.
+// Of `bytes`, sums, rows and columns are those of the product.
+void MultiplyAndRequantize(const ByteProduct& product, const Requantization& how,
+                           const SumBlock& bytes);
 
 }  // namespace onnxifi::integer
 

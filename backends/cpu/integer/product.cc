@@ -16,6 +16,7 @@
 #include "backends/cpu/engine/runtime.h"
 #include "backends/cpu/integer/bound_product.h"
 #include "backends/cpu/integer/number_epilogue.h"
+#include "backends/cpu/integer/requantization.h"
 
 namespace onnxifi::integer {
 namespace {
@@ -25,6 +26,27 @@ using base::Status;
 using program::Contract;
 
 constexpr int64_t kMinWeightBytes = 64;
+
+// The axis of the domain along which the columns lie, of which CheckAxes lets one have more than
+// one element; -1 where none has.
+int ColumnAxis(const device::BoundStep& step) {
+  const Contract& contract = *step.step->As<Contract>();
+  if (contract.form != Contract::Form::kMatMul) return 1;
+  for (int axis = contract.batch_axes + contract.m_axes;
+       axis < static_cast<int>(step.domain.size()); ++axis) {
+    if (step.domain[static_cast<size_t>(axis)] != 1) return axis;
+  }
+  return -1;
+}
+
+// What no sum is above in magnitude.
+double LargestSum(const device::BoundStep& step) {
+  double largest = 255.0 * 255.0;
+  for (const program::Dim& extent : step.step->As<Contract>()->inner) {
+    largest *= static_cast<double>(step.Number(extent));
+  }
+  return largest;
+}
 
 class ProductKernel final : public device::Kernel {
  public:
@@ -40,7 +62,8 @@ class ProductKernel final : public device::Kernel {
         ONNXIFI_ASSIGN_OR_RETURN(packed, Pack(step, constants));
       }
       const engine::LoopSet loops = runtimes_.engine.settings().loops;
-      ProductPlan plan{factors_, CompileNumberEpilogue(step, constants, loops)};
+      ProductPlan plan{factors_, CompileNumberEpilogue(step, constants, loops),
+                       FindRequantization(step, constants, ColumnAxis(step), LargestSum(step))};
       bound = BindProduct(std::move(plan), step, std::move(packed), runtimes_);
       return base::Ok();
     }));

@@ -2,13 +2,15 @@
 //
 // Random products of bytes on the whole device against plain sums in 64-bit integers: both kinds of
 // bytes, zero points of every granularity and at the edges, matrices and images in any order of
-// memory, constant or not, with and without an epilogue, on every instruction set.
+// memory, constant or not, with and without an epilogue, on every instruction set. Chains of
+// quantizations are compared with the same operations on one number after the other, bit for bit.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -50,6 +52,9 @@ class RandomProduct {
     return tensor::ElementCount(domain_) * tensor::ElementCount(inner_) < 60'000;
   }
 
+  // Whether sums became bytes without the tile engine.
+  bool is_requantized() const { return is_requantized_; }
+
   void Check() {
     base::Result<std::unique_ptr<Device>> device =
         Device::Create(std::make_shared<threads::ThreadPool>(static_cast<int>(Roll(1, 3))),
@@ -70,6 +75,7 @@ class RandomProduct {
     const auto ready = (*kernel)->Bind(bound, constants);
     ASSERT_TRUE(ready.ok()) << ready.status().Text();
     if (!(*ready)->ReadsAtRun(1)) addresses[1] = nullptr;
+    is_requantized_ = (*ready)->Detail().find("requantized") != std::string::npos;
     for (int run = 0; run < 2; ++run) {
       ASSERT_TRUE((*ready)->Run(addresses).ok());
     }
@@ -233,8 +239,11 @@ class RandomProduct {
   void MakeEpilogue() {
     program::ExprPool& pool = program_.exprs;
     Expr value = Accumulator(pool, ElementType::kInt32);
-    epilogue_ = static_cast<int>(Roll(0, 2));
-    if (epilogue_ > 0) {
+    epilogue_ = static_cast<int>(Roll(0, 5));
+    if (epilogue_ > 2) {
+      epilogue_ = 3;
+      value = MakeChain(value);
+    } else if (epilogue_ > 0) {
       // A scale per column, and a bias.
       program::View scale =
           AddBuffer({domain_.empty() ? 1 : Columns()}, ElementType::kFloat32, false, sizeof(float));
@@ -262,6 +271,137 @@ class RandomProduct {
     program_.buffers.back().kind = program::Buffer::Kind::kTemporary;
     data_.back().resize(data_.back().size() + 64, std::byte{kUntouched});
     result_ = static_cast<size_t>(step_.writes[0].buffer);
+  }
+
+  // One number for all columns, or one for each, between the bounds.
+  struct Numbers {
+    Expr load;
+    std::vector<double> of_column;
+  };
+  Numbers AddNumbers(ElementType type, double least, double most, bool is_constant = true) {
+    const bool is_one = column_axis_ < 0 || Chance(40);
+    const int64_t count = is_one ? 1 : Columns();
+    program::View view =
+        AddBuffer({count}, type, is_constant, static_cast<int64_t>(tensor::BitWidth(type) / 8));
+    view.strides.assign(domain_.size(), program::Dim(0));
+    if (!is_one) view.strides[static_cast<size_t>(column_axis_)] = 1;
+    Numbers numbers;
+    for (int64_t c = 0; c < count; ++c) {
+      const double drawn = std::uniform_real_distribution<double>(least, most)(random_);
+      std::byte* at = data_.back().data();
+      if (type == ElementType::kInt32) {
+        reinterpret_cast<int32_t*>(at)[c] = static_cast<int32_t>(drawn);
+        numbers.of_column.push_back(static_cast<int32_t>(drawn));
+      } else {
+        reinterpret_cast<float*>(at)[c] = static_cast<float>(drawn);
+        numbers.of_column.push_back(static_cast<float>(drawn));
+      }
+    }
+    numbers.of_column.resize(static_cast<size_t>(Columns()), numbers.of_column[0]);
+    numbers.load = Load(program_.exprs, type, static_cast<int>(step_.reads.size()));
+    step_.reads.push_back(std::move(view));
+    return numbers;
+  }
+
+  // An operation on the value so far at a column and a position of the domain.
+  using Operation = std::function<float(float value, int64_t column, const Extents& at)>;
+
+  Expr Apply(ExprOp op, Expr value, const Numbers& numbers) {
+    operations_.push_back(
+        [op, of_column = numbers.of_column](float x, int64_t column, const Extents& /*at*/) {
+          const auto y = static_cast<float>(of_column[static_cast<size_t>(column)]);
+          return op == ExprOp::kAdd ? x + y : op == ExprOp::kSub ? x - y : x * y;
+        });
+    return Binary(op, value, numbers.load);
+  }
+
+  // As QuantizeLinear and DequantizeLinear are lowered.
+  Expr Quantize(Expr value, ElementType type, float least_scale, float most_scale) {
+    // Of a power of two, quotients often lie in the middle between two integers.
+    const float scale =
+        Chance(30) ? std::exp2(std::round(std::log2(most_scale)))
+                   : std::uniform_real_distribution<float>(least_scale, most_scale)(random_);
+    const bool is_signed = type == ElementType::kInt8;
+    const auto zero_point = static_cast<float>(is_signed ? Roll(-128, 127) : Roll(0, 255));
+    const float low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
+    const bool is_scaled = Chance(90), is_moved = Chance(80);
+    operations_.push_back([=](float x, int64_t /*column*/, const Extents& /*at*/) {
+      float y = std::nearbyint(is_scaled ? x / scale : x);
+      if (is_moved) y += zero_point;
+      return std::min(std::max(y, low), high);
+    });
+    if (is_scaled) value = value / Like(value, scale);
+    value = Unary(ExprOp::kRoundEven, value);
+    if (is_moved) value = value + Like(value, zero_point);
+    return Cast(Minimum(Maximum(value, Like(value, low)), Like(value, high)), type);
+  }
+  Expr Dequantize(Expr bytes, Operation* out_operation) {
+    const bool is_signed = bytes.type() == ElementType::kInt8;
+    const int64_t zero_point = Chance(70) ? is_signed ? Roll(-128, 127) : Roll(0, 255) : 0;
+    const float scale = static_cast<float>(Roll(1, 1000)) * 1e-3F;
+    *out_operation = [=](float x, int64_t /*column*/, const Extents& /*at*/) {
+      return (x - static_cast<float>(zero_point)) * scale;
+    };
+    Expr value = Cast(bytes, ElementType::kInt32);
+    if (zero_point != 0) {
+      value = value - IntConstant(program_.exprs, ElementType::kInt32, zero_point);
+    }
+    value = Cast(value, ElementType::kFloat32);
+    return value * Like(value, scale);
+  }
+
+  Expr MakeChain(Expr value) {
+    if (Chance(40)) {
+      const Numbers offsets = AddNumbers(ElementType::kInt32, -5000, 5000);
+      offsets_ = offsets.of_column;
+      value = value + offsets.load;
+    }
+    value = Cast(value, ElementType::kFloat32);
+    // What is no constant stays in the tile engine.
+    value = Apply(ExprOp::kMul, value,
+                  AddNumbers(ElementType::kFloat32, 1e-4, 1e-2, /*is_constant=*/Chance(90)));
+    if (Chance(60)) {
+      value = Apply(ExprOp::kAdd, value, AddNumbers(ElementType::kFloat32, -5, 5));
+    }
+    if (Chance(50)) {
+      value = Quantize(value, AnyByte(), 0.02F, 0.5F);
+      Operation dequantize;
+      value = Dequantize(value, &dequantize);
+      operations_.push_back(dequantize);
+      if (Chance(60)) {
+        value = Apply(ExprOp::kSub, value, AddNumbers(ElementType::kFloat32, -5, 5));
+        value = Apply(ExprOp::kMul, value, AddNumbers(ElementType::kFloat32, -2, 2));
+      }
+    }
+    if (Chance(50)) {
+      const ElementType type = AnyByte();
+      program::View view = AddPermuted(domain_, type, /*is_constant=*/false);
+      if (Chance(30)) view.strides = step_.reads.back().strides;  // one for all, or per column
+      const int read = static_cast<int>(step_.reads.size());
+      step_.reads.push_back(view);
+      Operation dequantize;
+      const Expr added = Dequantize(Load(program_.exprs, type, read), &dequantize);
+      operations_.push_back([=, this](float x, int64_t column, const Extents& at) {
+        int64_t offset = 0;
+        for (size_t axis = 0; axis < at.size(); ++axis) {
+          offset += at[axis] * view.strides[axis].constant();
+        }
+        const std::byte byte = data_[static_cast<size_t>(view.buffer)][static_cast<size_t>(offset)];
+        const float number = type == ElementType::kInt8
+                                 ? static_cast<float>(static_cast<int8_t>(byte))
+                                 : static_cast<float>(byte);
+        return x + dequantize(number, column, at);
+      });
+      value = Chance(50) ? value + added : added + value;
+    }
+    if (Chance(50)) {
+      const float low = Chance(50) ? 0 : -3, high = Chance(50) ? 6 : 1e6F;
+      operations_.push_back([=](float x, int64_t /*column*/, const Extents& /*at*/) {
+        return std::min(std::max(x, low), high);
+      });
+      value = Minimum(Maximum(value, Like(value, low)), Like(value, high));
+    }
+    return Chance(20) ? value : Quantize(value, AnyByte(), 0.02F, 0.5F);
   }
 
   int64_t Columns() const {
@@ -337,6 +477,19 @@ class RandomProduct {
         continue;
       }
       const int64_t column = column_axis_ < 0 ? 0 : at[static_cast<size_t>(column_axis_)];
+      if (epilogue_ == 3) {
+        const int64_t offset_of_sum =
+            offsets_.empty() ? 0 : static_cast<int64_t>(offsets_[static_cast<size_t>(column)]);
+        auto chained = static_cast<float>(static_cast<int32_t>(sum + offset_of_sum));
+        for (const Operation& operation : operations_) chained = operation(chained, column, at);
+        const float computed = view.type == ElementType::kFloat32
+                                   ? reinterpret_cast<const float*>(result)[offset]
+                               : view.type == ElementType::kInt8
+                                   ? static_cast<float>(static_cast<int8_t>(result[offset]))
+                                   : static_cast<float>(result[offset]);
+        ASSERT_EQ(computed, chained) << position;
+        continue;
+      }
       const float scale =
           reinterpret_cast<const float*>(data_[static_cast<size_t>(scale_buffer_)].data())[column];
       const float scaled = static_cast<float>(sum) * scale;
@@ -367,6 +520,9 @@ class RandomProduct {
   int column_axis_ = -1;
   int zero_point_reads_[2] = {-1, -1};
   int epilogue_ = 0;
+  std::vector<double> offsets_;        // of sums, per column; may be empty
+  std::vector<Operation> operations_;  // of a chain, on sums as float32
+  bool is_requantized_ = false;
   program::BufferId scale_buffer_ = program::kNoBuffer;
   std::vector<std::vector<std::byte>> data_;
   size_t result_ = 0;
@@ -378,11 +534,14 @@ TEST(RandomProductTest, AgreesWithSumsOfIntegers) {
       processor::AllowByteProducts(is_allowed);
       if (is_allowed && !processor::HasByteProducts()) continue;
       SCOPED_TRACE(std::string(target) + (is_allowed ? " with byte products" : ""));
-      for (uint32_t seed = 0; seed < 300 && !testing::Test::HasFailure(); ++seed) {
+      int requantized = 0;
+      for (uint32_t seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         RandomProduct product(seed);
         if (product.IsSmall()) product.Check();
+        if (product.is_requantized()) ++requantized;
       }
+      EXPECT_GT(requantized, 40);
     }
     processor::AllowByteProducts(true);
   });

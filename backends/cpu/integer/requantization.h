@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requantization: what quantized networks do to the sums of a product before they store bytes: sums
+// and products with numbers per column, bounds, QuantizeLinear followed by DequantizeLinear,
+// another tensor of bytes that is dequantized and added, and QuantizeLinear at the end. Tables and
+// numbers, as a loop over sums in vector registers takes them (requantize.h).
+
+#ifndef ONNXIFI_BACKENDS_CPU_INTEGER_REQUANTIZATION_H_
+#define ONNXIFI_BACKENDS_CPU_INTEGER_REQUANTIZATION_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "backends/core/device/device.h"
+
+namespace onnxifi::integer {
+
+// round(x / divisor) + zero_point, at least `low` and at most `high`.
+struct Quantizer {
+  float divisor = 1;
+  // The float32 numbers beside 1 / divisor. Where x * below and x * above round to the same
+  // integer, x / divisor does, too: all three are rounded in the order of what they round.
+  float below = 1, above = 1;
+  int32_t zero_point = 0;
+  int32_t low = 0, high = 0;
+
+  float Apply(float x) const;
+};
+
+// (byte - zero_point) * scale
+struct Dequantizer {
+  float scale = 1;
+  int32_t zero_point = 0;
+};
+
+enum class LinkKind : uint8_t { kAdd, kSub, kMul, kMin, kMax, kAddBytes, kRound };
+
+// An operation on the value so far, float32.
+struct Link {
+  LinkKind kind;
+  // The other operand, of all columns of the step, followed by kTableSlack numbers.
+  std::vector<float> table;
+  Quantizer quantizer;      // kRound: quantizes,
+  Dequantizer dequantizer;  // and dequantizes that; kAddBytes
+};
+
+struct Requantization {
+  // Added to the sums, as tables are; may be empty.
+  std::vector<int32_t> offsets;
+  std::vector<Link> links;
+  Quantizer last;                                           // of bytes
+  tensor::ElementType result = tensor::ElementType::kInt8;  // or uint8, or float32
+
+  int64_t result_bytes() const { return result == tensor::ElementType::kFloat32 ? 4 : 1; }
+  // The read of kAddBytes; -1 for none.
+  int added_read = -1;
+  bool is_added_signed = false;
+};
+inline constexpr int64_t kTableSlack = 64;
+
+// Nothing where the epilogue of a Contract is another, its numbers are not constant, or one of them
+// is too large for 32-bit integers. Columns are those along `column_axis` of the domain, -1 for one
+// column; no sum is above `largest_sum` in magnitude.
+std::optional<Requantization> FindRequantization(const device::BoundStep& step,
+                                                 device::Addresses constants, int column_axis,
+                                                 double largest_sum);
+
+}  // namespace onnxifi::integer
+
+#endif  // ONNXIFI_BACKENDS_CPU_INTEGER_REQUANTIZATION_H_

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requantize: a vector of columns at a time, whose factors and summands stay in registers, and of
+// these some rows at a time. A quotient is rounded from two products instead, and divided where
+// these do not agree, which is seldom.
+
+#include "backends/cpu/integer/requantize.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/integer/requantize.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::integer {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::ScalableTag<float>;
+using Vec = hn::Vec<Tag>;
+using IntTag = hn::ScalableTag<int32_t>;
+using Ints = hn::Vec<IntTag>;
+
+// Of numbers within 32 bits.
+HWY_INLINE Ints RoundToInts(Vec x) {
+#if HWY_TARGET == HWY_AVX3
+  return Ints{_mm512_cvtps_epi32(x.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return Ints{_mm256_cvtps_epi32(x.raw)};
+#else
+  return hn::NearestInt(x);
+#endif
+}
+
+// Instructions that access some of the lanes only.
+constexpr bool kHasPartialAccess = HWY_TARGET == HWY_AVX3;
+
+#if HWY_TARGET == HWY_AVX3
+constexpr int kRows = 8;
+#else
+constexpr int kRows = 4;
+#endif
+
+template <int rows>
+HWY_INLINE void RoundQuotients(const Quantizer& quantizer, const Vec* x, Ints* quotients) {
+  const Tag d;
+  const IntTag di;
+  if (quantizer.divisor == 1) {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) quotients[r] = RoundToInts(x[r]);
+    return;
+  }
+  const Vec below = hn::Set(d, quantizer.below), above = hn::Set(d, quantizer.above);
+  auto differ = hn::Zero(di);
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    quotients[r] = RoundToInts(hn::Mul(x[r], below));
+    const Ints other = RoundToInts(hn::Mul(x[r], above));
+    differ = hn::Or(differ, hn::Xor(quotients[r], other));
+  }
+  if (HWY_LIKELY(hn::AllTrue(di, hn::Eq(differ, hn::Zero(di))))) return;
+  const Vec divisor = hn::Set(d, quantizer.divisor);
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) quotients[r] = RoundToInts(hn::Div(x[r], divisor));
+}
+
+template <typename Byte>
+HWY_INLINE Ints LoadBytes(const uint8_t* from, int64_t count) {
+  const IntTag d;
+  const hn::Rebind<Byte, IntTag> narrow;
+  const auto* bytes = reinterpret_cast<const Byte*>(from);
+  if (count >= static_cast<int64_t>(hn::Lanes(d))) {
+    return hn::PromoteTo(d, hn::LoadU(narrow, bytes));
+  }
+  if constexpr (kHasPartialAccess) {
+    const auto first = hn::FirstN(narrow, static_cast<size_t>(count));
+    return hn::PromoteTo(d, hn::MaskedLoad(first, narrow, bytes));
+  } else {
+    HWY_ALIGN Byte lanes[HWY_MAX_BYTES] = {};
+    std::memcpy(lanes, bytes, static_cast<size_t>(count));
+    return hn::PromoteTo(d, hn::LoadU(narrow, lanes));
+  }
+}
+
+// Lanes [0, count); nothing behind them is touched.
+template <class D>
+HWY_INLINE void StoreFirst(D d, hn::Vec<D> values, int64_t count, std::byte* result) {
+  using T = hn::TFromD<D>;
+  auto* to = reinterpret_cast<T*>(result);
+  if (count >= static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(values, d, to);
+  if constexpr (kHasPartialAccess) {
+    hn::BlendedStore(values, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+  } else {
+    HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
+    hn::StoreU(values, d, lanes);
+    std::memcpy(to, lanes, static_cast<size_t>(count) * sizeof(T));
+  }
+}
+
+// A vector of columns.
+template <typename Result>
+class Columns {
+ public:
+  HWY_INLINE Columns(const Requantization& how, const SumBlock& block, int64_t column)
+      : how_(how),
+        block_(block),
+        column_(column),
+        at_(static_cast<size_t>(block.first_column + column)),
+        count_(block.columns - column) {}
+
+  template <int rows>
+  HWY_INLINE void Run(int64_t row) const {
+    const Tag d;
+    const IntTag di;
+    Vec x[rows];
+    const int32_t* sums = block_.sums + row * block_.sum_stride + column_;
+    const bool has_offsets = !how_.offsets.empty();
+    const Ints offsets = has_offsets ? hn::LoadU(di, how_.offsets.data() + at_) : hn::Zero(di);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r, sums += block_.sum_stride) {
+      x[r] = hn::ConvertTo(d, hn::Add(hn::LoadU(di, sums), offsets));
+    }
+    for (const Link& link : how_.links) {
+      const auto apply = [&](auto operation) HWY_ATTR {
+        const Vec operand = hn::LoadU(d, link.table.data() + at_);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) x[r] = operation(x[r], operand);
+      };
+      switch (link.kind) {
+        case LinkKind::kAdd:
+          apply([](Vec a, Vec b) HWY_ATTR { return hn::Add(a, b); });
+          break;
+        case LinkKind::kSub:
+          apply([](Vec a, Vec b) HWY_ATTR { return hn::Sub(a, b); });
+          break;
+        case LinkKind::kMul:
+          apply([](Vec a, Vec b) HWY_ATTR { return hn::Mul(a, b); });
+          break;
+        case LinkKind::kMin:
+          apply([](Vec a, Vec b) HWY_ATTR { return hn::Min(a, b); });
+          break;
+        case LinkKind::kMax:
+          apply([](Vec a, Vec b) HWY_ATTR { return hn::Max(a, b); });
+          break;
+        case LinkKind::kAddBytes:
+          how_.is_added_signed ? AddBytes<rows, int8_t>(link.dequantizer, row, x)
+                               : AddBytes<rows, uint8_t>(link.dequantizer, row, x);
+          break;
+        case LinkKind::kRound:
+          RoundAgain<rows>(link, x);
+          break;
+      }
+    }
+    std::byte* result =
+        block_.result + row * block_.result_stride + column_ * static_cast<int64_t>(sizeof(Result));
+    if constexpr (std::is_same_v<Result, float>) {
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r, result += block_.result_stride) {
+        StoreFirst(d, x[r], count_, result);
+      }
+    } else {
+      const hn::Rebind<Result, IntTag> narrow;
+      const Quantizer& last = how_.last;
+      Ints quotients[rows];
+      RoundQuotients<rows>(last, x, quotients);
+      const Ints zero_point = hn::Set(di, last.zero_point);
+      const bool is_bounded =
+          last.low != hwy::LimitsMin<Result>() || last.high != hwy::LimitsMax<Result>();
+      const auto low = hn::Set(narrow, static_cast<Result>(last.low));
+      const auto high = hn::Set(narrow, static_cast<Result>(last.high));
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r, result += block_.result_stride) {
+        auto bytes = hn::DemoteTo(narrow, hn::Add(quotients[r], zero_point));
+        if (is_bounded) bytes = hn::Min(hn::Max(bytes, low), high);
+        StoreFirst(narrow, bytes, count_, result);
+      }
+    }
+  }
+
+ private:
+  // Quantized and dequantized.
+  template <int rows>
+  static HWY_INLINE void RoundAgain(const Link& link, Vec* x) {
+    const Tag d;
+    const IntTag di;
+    const Quantizer& quantizer = link.quantizer;
+    Ints quotients[rows];
+    RoundQuotients<rows>(quantizer, x, quotients);
+    // Of quotients, to which the zero point has not been added.
+    const Ints low = hn::Set(di, quantizer.low - quantizer.zero_point);
+    const Ints high = hn::Set(di, quantizer.high - quantizer.zero_point);
+    const Ints shift = hn::Set(di, quantizer.zero_point - link.dequantizer.zero_point);
+    const Vec scale = hn::Set(d, link.dequantizer.scale);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const Ints bounded = hn::Min(hn::Max(quotients[r], low), high);
+      x[r] = hn::Mul(hn::ConvertTo(d, hn::Add(bounded, shift)), scale);
+    }
+  }
+
+  template <int rows, typename Added>
+  HWY_INLINE void AddBytes(const Dequantizer& dequantizer, int64_t row, Vec* x) const {
+    const Tag d;
+    const Ints zero_point = hn::Set(IntTag(), dequantizer.zero_point);
+    const Vec scale = hn::Set(d, dequantizer.scale);
+    const uint8_t* added = block_.added + row * block_.added_stride + column_;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r, added += block_.added_stride) {
+      const Ints difference = hn::Sub(LoadBytes<Added>(added, count_), zero_point);
+      x[r] = hn::Add(x[r], hn::Mul(hn::ConvertTo(d, difference), scale));
+    }
+  }
+
+  const Requantization& how_;
+  const SumBlock& block_;
+  const int64_t column_;
+  const size_t at_;  // in tables
+  const int64_t count_;
+};
+
+template <typename Result>
+void RunBlock(const Requantization& how, const SumBlock& block) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  for (int64_t column = 0; column < block.columns; column += lanes) {
+    const Columns<Result> columns(how, block, column);
+    int64_t row = 0;
+    for (; row + kRows <= block.rows; row += kRows) columns.template Run<kRows>(row);
+    if (kRows > 4 && row + 4 <= block.rows) {
+      columns.template Run<4>(row);
+      row += 4;
+    }
+    for (; row < block.rows; ++row) columns.template Run<1>(row);
+  }
+}
+
+void RunRequantization(const Requantization& how, const SumBlock& block) {
+  switch (how.result) {
+    case tensor::ElementType::kInt8:
+      return RunBlock<int8_t>(how, block);
+    case tensor::ElementType::kUint8:
+      return RunBlock<uint8_t>(how, block);
+    default:
+      return RunBlock<float>(how, block);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::integer
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onnxifi::integer {
+
+HWY_EXPORT(RunRequantization);
+
+RequantizeFunction FindRequantize() { return HWY_DYNAMIC_DISPATCH(RunRequantization); }
+
+void Requantize(const Requantization& how, const SumBlock& block) { FindRequantize()(how, block); }
+
+}  // namespace onnxifi::integer
+#endif
