@@ -332,8 +332,15 @@ class BoundProduct final : public device::BoundKernel {
     const int64_t taps = TapCount(*geometry_.depthwise);
     const int64_t pairs = PairCount(*geometry_.depthwise);
     int32_t* start = terms + (pairs + 1) * channels;
-    run.depthwise = {*geometry_.depthwise, plan_.factors.a.is_signed, nullptr, nullptr,
-                     reinterpret_cast<const int32_t*>(run.panels)};
+    run.depthwise = {*geometry_.depthwise,
+                     plan_.factors.a.is_signed,
+                     nullptr,
+                     nullptr,
+                     reinterpret_cast<const int32_t*>(run.panels),
+                     nullptr};
+    if (plan_.factors.b.is_signed && WalkedQuads(*geometry_.depthwise) > 0) {
+      run.depthwise.quads = run.depthwise.weights + (pairs + 1) * channels;
+    }
     const ZeroPoint& b = zero_points_[1];
     if (b.factor.zero_point_read >= 0) {
       bool is_any = false;
@@ -344,6 +351,7 @@ class BoundProduct final : public device::BoundKernel {
       if (is_any) {
         SubtractFromTaps(run.depthwise.weights, taps, channels, start, terms);
         run.depthwise.weights = terms;
+        run.depthwise.quads = nullptr;
       }
     }
     const ZeroPoint& a = zero_points_[0];
@@ -566,12 +574,17 @@ class BoundProduct final : public device::BoundKernel {
 
 int64_t WeightBytes(const ProductGeometry& geometry) {
   if (!geometry.depthwise) return geometry.columns.PackedBytes();
-  return (PairCount(*geometry.depthwise) + 1) * geometry.columns.columns * kInt;
+  const WindowAxes& axes = *geometry.depthwise;
+  return (PairCount(axes) + 1 + WalkedQuads(axes)) * geometry.columns.columns * kInt;
 }
 void PackWeights(const ProductGeometry& geometry, const ByteFactors& factors, const uint8_t* b,
                  std::byte* to, device::Parallel& parallel) {
   if (!geometry.depthwise) return geometry.columns.Pack(b, to, parallel);
-  UnpackTaps(geometry.columns, b, factors.b.is_signed, reinterpret_cast<int32_t*>(to));
+  auto* const weights = reinterpret_cast<int32_t*>(to);
+  const WindowAxes& axes = *geometry.depthwise;
+  UnpackTaps(geometry.columns, b, factors.b.is_signed, weights);
+  PackWalkedQuads(axes, geometry.columns, b,
+                  weights + (PairCount(axes) + 1) * geometry.columns.columns);
 }
 
 std::unique_ptr<device::BoundKernel> BindProduct(ProductPlan plan, const device::BoundStep& step,

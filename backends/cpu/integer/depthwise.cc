@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "backends/cpu/integer/byte_factors.h"
+#include "backends/cpu/processor/processor.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/integer/depthwise.cc"
 #include <hwy/foreach_target.h>
@@ -17,6 +20,32 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::integer {
+
+#ifndef ONNXIFI_BACKENDS_CPU_INTEGER_DEPTHWISE_ROWS_
+#define ONNXIFI_BACKENDS_CPU_INTEGER_DEPTHWISE_ROWS_
+constexpr int kMaxWalkedRows = 5;
+
+// Results of neighbouring windows along one row of the image.
+struct WalkedRow {
+  // Per row of the kernel: the pixel at 0 of its row of the image, and how far pixels lie apart.
+  const uint8_t* rows[kMaxWalkedRows];
+  int64_t pixel_strides[kMaxWalkedRows];
+  const uint8_t* fill;  // what is beside a row
+  int64_t in;           // pixels of a row
+  int64_t begin;        // of the first window
+  int64_t count;        // of windows
+  uint8_t flip;         // of the bytes of the image
+  const int32_t* quads;
+  int64_t quad_stride;
+  const int32_t* start;
+  const int32_t* weight_sums;
+  int64_t channels;
+  int32_t* sums;
+  int64_t sum_stride;
+};
+
+#endif
+
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -127,6 +156,89 @@ void SumUnsignedTaps(const uint8_t* const* taps, int64_t pairs, const int32_t* w
   SumTaps<uint8_t>(taps, pairs, weights, weight_stride, start, channels, sums);
 }
 
+#if HWY_TARGET == HWY_AVX3
+
+HWY_INLINE void AddProducts(__m512i unsigned_bytes, __m512i signed_bytes, __m512i& sum) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(unsigned_bytes), "v"(signed_bytes));
+}
+
+// At most 16 channels, of kernels with at most four pixels in a row, or with five: the first of
+// these is the lowest byte of the quad that was before.
+template <int rows, bool has_fifth, int stride>
+void WalkChannels(const WalkedRow& row, int64_t channel) {
+  constexpr int kernel = has_fifth ? 5 : rows;
+  const auto mask =
+      static_cast<__mmask16>((uint32_t{1} << std::min<int64_t>(16, row.channels - channel)) - 1);
+  const auto load = [&](const int32_t* from)
+                        HWY_ATTR { return _mm512_maskz_loadu_epi32(mask, from + channel); };
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  // To the top of each lane the byte of its channel.
+  const __m512i to_top = _mm512_or_si512(_mm512_slli_epi32(lane, 24), _mm512_set1_epi32(0x808080));
+  const __m512i flip = _mm512_set1_epi32(static_cast<int32_t>(uint32_t{row.flip} << 24));
+  __m512i quads[rows], weights[rows], firsts[rows];
+  for (int k = 0; k < rows; ++k) {
+    quads[k] = _mm512_setzero_si512();
+    weights[k] = load(row.quads + k * row.quad_stride);
+    firsts[k] = has_fifth ? load(row.quads + (rows + k) * row.quad_stride) : weights[k];
+  }
+  // A byte that is flipped is one of 128 more.
+  __m512i start = load(row.start);
+  if (row.flip != 0) start = _mm512_sub_epi32(start, _mm512_slli_epi32(load(row.weight_sums), 7));
+  const auto take = [&](int64_t pixel) HWY_ATTR {
+    const bool is_inside = pixel >= 0 && pixel < row.in;
+#pragma GCC unroll 8
+    for (int k = 0; k < rows; ++k) {
+      const uint8_t* at = is_inside ? row.rows[k] + pixel * row.pixel_strides[k] : row.fill;
+      const __m128i bytes = _mm_maskz_loadu_epi8(mask, at + channel);
+      const __m512i top = _mm512_shuffle_epi8(_mm512_broadcast_i32x4(bytes), to_top);
+      // (quads >> 8 | top) ^ flip
+      quads[k] = _mm512_ternarylogic_epi32(_mm512_srli_epi32(quads[k], 8), top, flip, 0x56);
+    }
+  };
+  int64_t pixel = row.begin + kernel - 4 - stride;
+  for (int k = 0; k < 4; ++k) take(pixel++);
+  int32_t* sums = row.sums + channel;
+  for (int64_t window = 0; window < row.count; ++window, sums += row.sum_stride) {
+    __m512i sum = start, other = _mm512_setzero_si512();
+    if constexpr (stride == 2) take(pixel++);
+    if constexpr (has_fifth) {
+#pragma GCC unroll 8
+      for (int k = 0; k < rows; ++k) AddProducts(quads[k], firsts[k], other);
+    }
+    take(pixel++);
+#pragma GCC unroll 8
+    for (int k = 0; k < rows; ++k) AddProducts(quads[k], weights[k], sum);
+    _mm512_mask_storeu_epi32(sums, mask, _mm512_add_epi32(sum, other));
+  }
+}
+
+template <int rows, bool has_fifth>
+void WalkRow(const WalkedRow& row, int64_t stride) {
+  for (int64_t channel = 0; channel < row.channels; channel += 16) {
+    if (stride == 1) {
+      WalkChannels<rows, has_fifth, 1>(row, channel);
+    } else {
+      WalkChannels<rows, has_fifth, 2>(row, channel);
+    }
+  }
+}
+
+bool CanWalk() { return true; }
+void Walk(const WalkedRow& row, int64_t kernel, int64_t stride) {
+  if (kernel == 3) {
+    WalkRow<3, false>(row, stride);
+  } else {
+    WalkRow<5, true>(row, stride);
+  }
+}
+
+#else
+
+bool CanWalk() { return false; }
+void Walk(const WalkedRow& /*row*/, int64_t /*kernel*/, int64_t /*stride*/) {}
+
+#endif
+
 }  // namespace HWY_NAMESPACE
 }  // namespace onnxifi::integer
 HWY_AFTER_NAMESPACE();
@@ -137,6 +249,8 @@ namespace {
 
 HWY_EXPORT(SumSignedTaps);
 HWY_EXPORT(SumUnsignedTaps);
+HWY_EXPORT(CanWalk);
+HWY_EXPORT(Walk);
 
 // Of numbers within 16 bits.
 int32_t PairOf(int32_t first, int32_t second) {
@@ -179,6 +293,37 @@ void UnpackTaps(const Columns& kernels, const uint8_t* b, bool is_signed, int32_
   }
 }
 
+int64_t WalkedQuads(const WindowAxes& axes) {
+  const auto& [z, y, x] = axes.spatial;
+  const bool is_square = z.kernel == 1 && z.in == 1 && z.pad == 0 && y.kernel == x.kernel &&
+                         (x.kernel == 3 || x.kernel == 5);
+  if (!is_square || x.dilation != 1 || x.stride > 2 || !processor::HasByteProducts() ||
+      !HWY_DYNAMIC_DISPATCH(CanWalk)()) {
+    return 0;
+  }
+  return x.kernel == 3 ? y.kernel : 2 * y.kernel;
+}
+
+void PackWalkedQuads(const WindowAxes& axes, const Columns& kernels, const uint8_t* b,
+                     int32_t* quads) {
+  const int64_t rows = axes.spatial[1].kernel, kernel = axes.spatial[2].kernel;
+  for (int64_t k = 0; k < WalkedQuads(axes); ++k) {
+    for (int64_t c = 0; c < kernels.columns; ++c) {
+      uint32_t quad = 0;
+      for (int64_t place = 0; place < 4; ++place) {
+        // The last pixel of the window at the top, or the first of five at the bottom.
+        const int64_t tap = k < rows ? kernel - 4 + place : place == 0 ? 0 : -1;
+        if (tap < 0) continue;
+        const int64_t t = k % rows * kernel + tap;
+        const int64_t offset =
+            kernels.depth_offsets[static_cast<size_t>(t)] + c * kernels.column_stride;
+        quad |= uint32_t{b[offset]} << 8 * place;
+      }
+      *quads++ = static_cast<int32_t>(quad);
+    }
+  }
+}
+
 void SubtractFromTaps(const int32_t* weights, int64_t taps, int64_t channels,
                       const int32_t* subtracted, int32_t* result) {
   for (int64_t t = 0; t < taps; t += 2) {
@@ -193,8 +338,47 @@ void SubtractFromTaps(const int32_t* weights, int64_t taps, int64_t channels,
   }
 }
 
+namespace {
+
+// As SumWindows, row after row of the image.
+void WalkWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row, int64_t rows,
+                 int64_t first_channel, int64_t channels, int32_t* sums) {
+  const WindowAxis& y = image.axes.spatial[1];
+  const WindowAxis& x = image.axes.spatial[2];
+  WalkedRow row{};
+  row.fill = image.fill + first_channel;
+  row.in = x.in;
+  row.flip = image.is_signed ? kFlip : 0;
+  row.quads = image.quads + first_channel;
+  row.quad_stride = image.axes.channels;
+  row.start = start + first_channel;
+  row.weight_sums = image.weights + PairCount(image.axes) * image.axes.channels + first_channel;
+  row.channels = row.sum_stride = channels;
+  while (rows > 0) {
+    const int64_t at_y = first_row / x.out, at_x = first_row % x.out;
+    row.count = std::min(rows, x.out - at_x);
+    row.begin = at_x * x.stride - x.pad;
+    row.sums = sums;
+    for (int64_t k = 0; k < y.kernel; ++k) {
+      const int64_t in_y = at_y * y.stride - y.pad + k * y.dilation;
+      const bool is_inside = in_y >= 0 && in_y < y.in;
+      row.rows[k] = is_inside ? image.data + in_y * y.image_stride + first_channel : row.fill;
+      row.pixel_strides[k] = is_inside ? x.image_stride : 0;
+    }
+    HWY_DYNAMIC_DISPATCH(Walk)(row, x.kernel, x.stride);
+    first_row += row.count;
+    rows -= row.count;
+    sums += row.count * channels;
+  }
+}
+
+}  // namespace
+
 void SumWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row, int64_t rows,
                 int64_t first_channel, int64_t channels, int32_t* sums) {
+  if (image.quads != nullptr) {
+    return WalkWindows(image, start, first_row, rows, first_channel, channels, sums);
+  }
   const auto& [z, y, x] = image.axes.spatial;
   const auto sum_taps =
       image.is_signed ? HWY_DYNAMIC_DISPATCH(SumSignedTaps) : HWY_DYNAMIC_DISPATCH(SumUnsignedTaps);

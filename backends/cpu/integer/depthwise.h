@@ -20,6 +20,11 @@ inline constexpr int64_t kMaxTaps = 64;
 int64_t TapCount(const WindowAxes& axes);
 int64_t PairCount(const WindowAxes& axes);
 void UnpackTaps(const Columns& kernels, const uint8_t* b, bool is_signed, int32_t* weights);
+// Kernels of signed bytes that SumWindows walks along rows of the image with: numbers per channel
+// that its other form of them is followed by; 0 where it does not.
+int64_t WalkedQuads(const WindowAxes& axes);
+void PackWalkedQuads(const WindowAxes& axes, const Columns& kernels, const uint8_t* b,
+                     int32_t* quads);
 // The same less a number per channel.
 void SubtractFromTaps(const int32_t* weights, int64_t taps, int64_t channels,
                       const int32_t* subtracted, int32_t* result);
@@ -32,6 +37,7 @@ struct DepthwiseImage {
   // What windows have outside of the image: `channels` bytes.
   const uint8_t* fill;
   const int32_t* weights;
+  const int32_t* quads;  // null: kernels are no signed bytes, or windows are not walked
 };
 
 // sums[row][c] = start[c] + the window's products, of rows [first_row, first_row + rows) and

@@ -34,10 +34,13 @@ constexpr int64_t kUntouched = 99;
 
 class RandomProduct {
  public:
-  explicit RandomProduct(uint32_t seed) : random_(seed) {
-    is_convolution_ = Chance(50);
+  // Walked: convolutions with a kernel of 3 x 3 or 5 x 5 per channel.
+  explicit RandomProduct(uint32_t seed, bool is_walked = false)
+      : random_(seed), is_walked_(is_walked) {
+    is_convolution_ = is_walked || Chance(50);
     is_convolution_ ? MakeConvolution() : MakeMatMul();
-    const ElementType type_a = AnyByte(), type_b = AnyByte();
+    const ElementType type_a = AnyByte();
+    const ElementType type_b = is_walked && Chance(90) ? ElementType::kInt8 : AnyByte();
     AddOperand(a_extents_, type_a, /*is_constant=*/false);
     AddOperand(b_extents_, type_b, /*is_constant=*/Chance(60));
     contract_.accumulator = ElementType::kInt32;
@@ -120,7 +123,8 @@ class RandomProduct {
     contract_.form = Contract::Form::kConv;
     int64_t group = Chance(60) ? 1 : Roll(2, 4);
     int64_t channels = Roll(1, 20), outputs = Chance(20) ? Roll(30, 80) : Roll(1, 20);
-    if (Chance(30)) {
+    const int64_t walked_kernel = is_walked_ ? Chance(50) ? 3 : 5 : 0;
+    if (is_walked_ || Chance(30)) {
       // A kernel per channel.
       channels = outputs = 1;
       group = Chance(50) ? Roll(2, 20) : Roll(21, 90);
@@ -130,9 +134,10 @@ class RandomProduct {
     b_extents_ = {outputs * group, channels};
     domain_ = {a_extents_[0], outputs * group};
     inner_ = {channels};
-    const int64_t spatial = Roll(1, 3);
+    const int64_t spatial = is_walked_ ? 2 : Roll(1, 3);
     while (static_cast<int64_t>(a_extents_.size()) < 2 + spatial) {
-      const int64_t in = Roll(1, spatial == 3 ? 5 : 12), kernel = Roll(1, 3);
+      const int64_t in = Roll(1, spatial == 3 ? 5 : 12);
+      const int64_t kernel = is_walked_ ? walked_kernel : Roll(1, 3);
       const int64_t stride = Chance(60) ? 1 : Roll(1, 3), dilation = Chance(70) ? 1 : 2;
       const int64_t before = Roll(0, 2), after = Roll(0, 2);
       const int64_t reach = dilation * (kernel - 1) + 1;
@@ -213,7 +218,7 @@ class RandomProduct {
     program::ExprPool& pool = program_.exprs;
     const ElementType sum = ElementType::kInt32;
     const Expr element = Cast(Load(pool, type, operand), sum);
-    if (Chance(30)) return element.id();
+    if (Chance(is_walked_ && operand == 1 ? 80 : 30)) return element.id();
     const Extents& extents = operand == 0 ? a_extents_ : b_extents_;
     Extents varied(extents.size(), 1);
     if (Chance(40)) {
@@ -512,6 +517,7 @@ class RandomProduct {
   }
 
   std::mt19937 random_;
+  const bool is_walked_;
   program::Program program_;
   program::Step step_;
   Contract contract_;
@@ -544,6 +550,21 @@ TEST(RandomProductTest, AgreesWithSumsOfIntegers) {
       EXPECT_GT(requantized, 40);
     }
     processor::AllowByteProducts(true);
+  });
+}
+
+TEST(RandomProductTest, AgreesWhereWindowsAreWalked) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    int checked = 0;
+    for (uint32_t seed = 1000; seed < 1300 && !testing::Test::HasFailure(); ++seed) {
+      SCOPED_TRACE(seed);
+      RandomProduct product(seed, /*is_walked=*/true);
+      if (!product.IsSmall()) continue;
+      product.Check();
+      ++checked;
+    }
+    EXPECT_GT(checked, 100);
   });
 }
 
