@@ -78,10 +78,14 @@ class MatrixRows final : public RowSource {
       outer_strides.pop_back();
     }
     runs_ = OffsetTable(outer, outer_strides);
+    even_stride_ = FindEvenStride();
   }
 
   void Gather(const uint8_t* a, int64_t first, int64_t count, uint8_t /*fill*/,
               uint8_t* rows) const override {
+    if (even_stride_ == RowBytes()) {
+      return CopyBytes(a + DirectOffset(first), count * RowBytes(), flip_, rows);
+    }
     for (int64_t row = first; row < first + count; ++row, rows += RowBytes()) {
       const uint8_t* source = a + OffsetOf(row, extents_, strides_);
       uint8_t* target = rows;
@@ -93,11 +97,15 @@ class MatrixRows final : public RowSource {
     }
   }
 
-  int64_t DirectStride() const override {
+  int64_t DirectStride() const override { return flip_ == 0 ? even_stride_ : 0; }
+  int64_t DirectOffset(int64_t row) const override { return OffsetOf(row, extents_, strides_); }
+
+ private:
+  // How far rows of whole quads lie apart, where that is as far everywhere; else 0.
+  int64_t FindEvenStride() const {
     const bool is_plain =
-        flip_ == 0 && runs_.size() == 1 && run_stride_ == 1 && depth_ % kQuad == 0 && depth_ > 0;
+        runs_.size() == 1 && run_stride_ == 1 && depth_ % kQuad == 0 && depth_ > 0;
     if (!is_plain) return 0;
-    // The distance of rows that lie evenly.
     int64_t stride = 0, expected = 0;
     for (size_t axis = extents_.size(); axis-- > 0;) {
       if (extents_[axis] == 1) continue;
@@ -110,13 +118,12 @@ class MatrixRows final : public RowSource {
     }
     return stride == 0 ? depth_ : stride;
   }
-  int64_t DirectOffset(int64_t row) const override { return OffsetOf(row, extents_, strides_); }
 
- private:
   const Extents extents_, strides_;
   int64_t run_ = 1;
   int64_t run_stride_ = 1;
   std::vector<int64_t> runs_;  // offsets
+  int64_t even_stride_ = 0;
 };
 
 class WindowRows final : public RowSource {
@@ -133,10 +140,14 @@ class WindowRows final : public RowSource {
                            axes.channels * axes.spatial[2].kernel <= kSlackBytes) {
     for (const WindowAxis& axis : axes.spatial) image_bytes_ += (axis.in - 1) * axis.image_stride;
     image_bytes_ += axes.channels;
+    even_stride_ = FindEvenStride();
   }
 
   void Gather(const uint8_t* a, int64_t first, int64_t count, uint8_t fill,
               uint8_t* rows) const override {
+    if (even_stride_ == RowBytes()) {
+      return CopyBytes(a + DirectOffset(first), count * RowBytes(), flip_, rows);
+    }
     const auto& [z, y, x] = axes_.spatial;
     int64_t at[kSpatialAxes] = {first / (x.out * y.out), first / x.out % y.out, first % x.out};
     const int64_t row_taps = axes_.channels * x.kernel;
@@ -163,10 +174,15 @@ class WindowRows final : public RowSource {
     }
   }
 
-  int64_t DirectStride() const override {
+  int64_t DirectStride() const override { return flip_ == 0 ? even_stride_ : 0; }
+  int64_t DirectOffset(int64_t row) const override { return row * even_stride_; }
+
+ private:
+  // As that of MatrixRows.
+  int64_t FindEvenStride() const {
     const auto& [z, y, x] = axes_.spatial;
-    const bool is_plain = flip_ == 0 && axes_.channel_stride == 1 && depth_ == axes_.channels &&
-                          depth_ % kQuad == 0 && z.out == 1;
+    const bool is_plain =
+        axes_.channel_stride == 1 && depth_ == axes_.channels && depth_ % kQuad == 0 && z.out == 1;
     for (const WindowAxis& axis : axes_.spatial) {
       if (axis.pad != 0 || (axis.out - 1) * axis.stride >= axis.in) return 0;
     }
@@ -175,9 +191,7 @@ class WindowRows final : public RowSource {
     if (y.out == 1) return x.out == 1 ? depth_ : stride;
     return y.stride * y.image_stride == stride * x.out ? stride : 0;
   }
-  int64_t DirectOffset(int64_t row) const override { return row * DirectStride(); }
 
- private:
   // The window at `at`, of few channels, with a whole line per row of taps: what comes with them is
   // overwritten by the next. False, and nothing is written, near the ends of the image.
   bool CopyRowsOfTaps(const uint8_t* a, const int64_t* at, uint8_t* target) const {
@@ -239,6 +253,7 @@ class WindowRows final : public RowSource {
   const bool joins_taps_;
   const bool copies_whole_rows_;
   int64_t image_bytes_ = 0;  // from the first to the last
+  int64_t even_stride_ = 0;
 };
 
 }  // namespace
