@@ -123,6 +123,10 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
   }
   // What the constants were made of.
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
+  // Before what dequantizes bytes is a part of the epilogue that makes them.
+  ONNXIFI_RETURN_IF_ERROR(RunPass("inline_dequantizations", times, program, [&](Program& whole) {
+    program::InlineDequantizations(whole, accepts);
+  }));
   // What follows a kernel by itself is not to become a part of a function that it does not know.
   const auto fuse_epilogues = [&](Program& whole) { program::FuseEpilogues(whole, accepts); };
   ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_epilogues", times, program, fuse_epilogues));

@@ -288,7 +288,90 @@ bool InlineOneProducer(Program& program, BufferUses& uses, int reader_number,
   return false;
 }
 
+// Whether the step only dequantizes bytes, with one scale and zero point for all of them.
+bool IsDequantization(const Program& program, const Step& step) {
+  const Map& map = *step.As<Map>();
+  const ExprNode& product = program.exprs[map.roots[0]];
+  if (product.op != ExprOp::kMul || product.type != ElementType::kFloat32 ||
+      program.exprs[product.operands[0]].op != ExprOp::kCast) {
+    return false;
+  }
+  for (ExprId id : Reachable(program.exprs, map.roots)) {
+    const ExprNode& node = program.exprs[id];
+    const bool is_plain_load = node.op == ExprOp::kLoad && node.operands.empty();
+    const bool is_product = id == map.roots[0];
+    if (!is_plain_load && !is_product && node.op != ExprOp::kCast && node.op != ExprOp::kSub &&
+        node.op != ExprOp::kConstant) {
+      return false;
+    }
+  }
+  int tensors = 0;
+  for (const View& read : step.reads) {
+    bool is_number = true;
+    for (int axis = 0; axis < read.rank(); ++axis) {
+      is_number = is_number && (read.strides[axis] == Dim(0) || step.domain[axis] == Dim(1));
+    }
+    if (!read.guards.empty()) return false;
+    if (is_number) continue;
+    const bool is_byte = read.type == ElementType::kInt8 || read.type == ElementType::kUint8;
+    if (!is_byte || !IsDense({read, step.domain})) return false;
+    ++tensors;
+  }
+  return tensors == 1;
+}
+
+// Whether Maps compute what is in `buffer` from what is in `source`.
+bool IsComputedFrom(const Program& program, const BufferUses& uses, BufferId buffer,
+                    BufferId source, int depth = 8) {
+  if (buffer == source) return true;
+  const int number = uses.OnlyWriter(buffer);
+  if (number == BufferUses::kNoStep || program.steps[number].As<Map>() == nullptr) return false;
+  if (depth == 0) return true;
+  const std::vector<View>& reads = program.steps[number].reads;
+  return std::any_of(reads.begin(), reads.end(), [&](const View& read) {
+    return IsComputedFrom(program, uses, read.buffer, source, depth - 1);
+  });
+}
+
+// Whether a Map combines `source` with another tensor, which no Map computes from it.
+bool CombinesWithOther(const Program& program, const BufferUses& uses, const Step& reader,
+                       BufferId source) {
+  bool has_other = false;
+  for (const View& read : reader.reads) {
+    if (read.buffer == source) continue;
+    if (IsComputedFrom(program, uses, read.buffer, source)) return false;
+    has_other = has_other || (program.buffers[read.buffer].kind == Buffer::Kind::kTemporary &&
+                              IsDense({read, reader.domain}));
+  }
+  return has_other;
+}
+
 }  // namespace
+
+void InlineDequantizations(Program& program, const Accepts& accepts) {
+  BufferUses uses(program);
+  for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
+    if (program.steps[s].As<Map>() == nullptr) continue;
+    const std::vector<View> reads = program.steps[s].reads;
+    for (const View& read : reads) {
+      const Step& reader = program.steps[s];
+      const int number = uses.OnlyWriter(read.buffer);
+      if (number == BufferUses::kNoStep || number >= s) continue;
+      const Step& producer = program.steps[number];
+      if (!CanBeInlined(program, uses, producer) || !IsDequantization(program, producer) ||
+          uses.ReadsWhatIsWrittenAfter(number, producer) || HasMixedLoads(program, reader) ||
+          !CombinesWithOther(program, uses, reader, read.buffer)) {
+        continue;
+      }
+      std::optional<Step> joined = Inliner(program, producer, reader).Join();
+      if (!joined || !accepts(program, reader, *joined)) continue;
+      uses.Remove(s, program.steps[s]);
+      program.steps[s] = *std::move(joined);
+      uses.Add(s, program.steps[s]);
+    }
+  }
+  RemoveDeadSteps(program);
+}
 
 void FuseFunctions(Program& program, const Accepts& accepts) {
   const Accepts accepts_function = [&accepts](const Program& whole, const Step& before,

@@ -75,6 +75,83 @@ TEST(FuseFunctionsTest, MakesOneFunctionOfAllThatIsMadeOfATensor) {
   EXPECT_EQ(fused.program.steps[1].reads.size(), 2u) << "y is another tensor";
 }
 
+// (bytes - 3) / 4, or with a scale per column.
+Operand Dequantized(ProgramMaker& maker, const Operand& bytes, bool has_scale_per_column = false) {
+  const Operand scale = has_scale_per_column ? maker.Input({5}) : maker.Input({1});
+  return maker.Map(bytes.shape, {bytes, scale}, [](ExprPool& pool, const std::vector<Expr>& loads) {
+    const Expr difference =
+        Cast(loads[0], ElementType::kInt32) - IntConstant(pool, ElementType::kInt32, 3);
+    return Cast(difference, ElementType::kFloat32) * loads[1];
+  });
+}
+Operand Bytes(ProgramMaker& maker, const Shape& shape) {
+  return maker.Map(shape, {maker.Input(shape)}, [](ExprPool&, const std::vector<Expr>& loads) {
+    return Cast(loads[0] * Like(loads[0], 8), ElementType::kInt8);
+  });
+}
+
+// Inlines what dequantizes in what `make` makes, which still computes the same, and returns how
+// many steps read bytes.
+int ReadersOfBytes(const std::function<void(ProgramMaker&)>& make,
+                   const Accepts& accepts = AcceptAll) {
+  ProgramMaker plain, inlined;
+  make(plain);
+  make(inlined);
+  InlineDequantizations(inlined.program, accepts);
+  const std::vector<std::vector<float>> expected = RunOnNumbers(plain.program);
+  EXPECT_EQ(RunOnNumbers(inlined.program), expected) << ToString(inlined.program);
+  const auto [least, largest] = std::minmax_element(expected.at(0).begin(), expected.at(0).end());
+  EXPECT_LT(*least, *largest);
+  int readers = 0;
+  for (const Step& step : inlined.program.steps) {
+    readers += std::any_of(step.reads.begin(), step.reads.end(),
+                           [](const View& read) { return read.type == ElementType::kInt8; });
+  }
+  return readers;
+}
+
+TEST(InlineDequantizationsTest, HasSumsReadBytes) {
+  const auto make = [](ProgramMaker& maker) {
+    const Operand a = Dequantized(maker, Bytes(maker, {3, 5}));
+    const Operand b = Dequantized(maker, Bytes(maker, {3, 5}));
+    maker.Output(maker.Map({3, 5}, {a, b}, Sum));
+  };
+  EXPECT_EQ(ReadersOfBytes(make), 1) << "the sum alone";
+  const auto refuses = [](const Program&, const Step&, const Step&) { return false; };
+  EXPECT_EQ(ReadersOfBytes(make, refuses), 2) << "both dequantizations stay";
+}
+
+TEST(InlineDequantizationsTest, LeavesTheResultToOtherReaders) {
+  const auto make = [](ProgramMaker& maker) {
+    const Operand a = Dequantized(maker, Bytes(maker, {3, 5}));
+    const Operand other = maker.Map({3, 5}, {maker.Input({3, 5})}, Exp);
+    maker.Output(maker.Map({3, 5}, {other, a}, Difference));
+    maker.Output(maker.SumRows(a));
+  };
+  EXPECT_EQ(ReadersOfBytes(make), 2) << "the difference, and what dequantizes for the rows";
+}
+
+// A kernel that knows the function finds it by its one argument.
+TEST(InlineDequantizationsTest, LeavesFunctionsOfOneTensor) {
+  EXPECT_EQ(ReadersOfBytes([](ProgramMaker& maker) {
+              const Operand a = Dequantized(maker, Bytes(maker, {3, 5}));
+              const Operand raised = maker.Map({3, 5}, {a}, Exp);
+              maker.Output(maker.Map({3, 5}, {a, maker.Map({3, 5}, {raised}, Double)}, Sum));
+            }),
+            1)
+      << "what dequantizes";
+}
+
+TEST(InlineDequantizationsTest, LeavesScalesPerColumn) {
+  EXPECT_EQ(ReadersOfBytes([](ProgramMaker& maker) {
+              const Operand a = Dequantized(maker, Bytes(maker, {3, 5}), true);
+              const Operand other = maker.Map({3, 5}, {maker.Input({3, 5})}, Exp);
+              maker.Output(maker.Map({3, 5}, {a, other}, Sum));
+            }),
+            1)
+      << "what dequantizes";
+}
+
 // So that a function of it is known as one; how views step along an axis of one element says
 // nothing.
 TEST(FuseMapsTest, ReadsOnceWhatBothRead) {

@@ -31,6 +31,11 @@ using PrefersRecurrent = std::function<bool(const Program& program, const Step& 
 // device does not prefer: a Control step per direction, whose body is a cell.
 void ExpandRecurrent(Program& program, const PrefersRecurrent& prefers, size_t first_step = 0);
 
+// Inlines a Map that only dequantizes bytes, with one scale, into each Map that combines its result
+// with another tensor, which then reads the bytes: the epilogue of what computes them ends in
+// bytes.
+void InlineDequantizations(Program& program, const Accepts& accepts);
+
 // Moves the Map that follows a Contract or Window, element for element, into its epilogue, as long
 // as the device accepts the step with it; the rest of a chain stays a Map.
 void FuseEpilogues(Program& program, const Accepts& accepts);
