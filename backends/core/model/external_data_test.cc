@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "backends/core/graph/dump.h"
 #include "backends/core/model/import.h"
 #include "backends/core/model/testing/seed_models.h"
 

@@ -155,5 +155,29 @@ TEST(ConvolutionTest, TakesKernelsOfOneWithAnyStride) {
   EXPECT_EQ(outcome.different, 0) << outcome.detail;
 }
 
+// Over one axis: input, kernel, stride, dilation, padding before and behind.
+bool IsUsual(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t before,
+             int64_t behind) {
+  return HasUsualWindows(
+      MakeStep(Contract::Form::kConv, {{in}, {kernel}, {stride}, {dilation}, {before}, {behind}})
+          .step);
+}
+
+TEST(UsualWindowsTest, AreThoseThatOneDnnTakes) {
+  EXPECT_TRUE(IsUsual(9, 3, 1, 1, 1, 1));
+  EXPECT_TRUE(IsUsual(9, 4, 2, 1, 2, 2)) << "half a kernel";
+  EXPECT_TRUE(IsUsual(9, 3, 1, 2, 2, 2));
+  EXPECT_TRUE(IsUsual(9, 1, 2, 1, 0, 0)) << "a kernel of one may step over elements";
+  EXPECT_TRUE(IsUsual(10, 3, 2, 1, 0, 0)) << "the last element is left out";
+  EXPECT_FALSE(IsUsual(9, 3, 1, 1, 2, 1)) << "more than half a kernel";
+  EXPECT_FALSE(IsUsual(9, 3, 1, 1, 1, 2));
+  EXPECT_FALSE(IsUsual(9, 2, 3, 1, 0, 0)) << "a step beyond the kernel";
+  EXPECT_FALSE(IsUsual(4, 3, 1, 2, 2, 2)) << "a reach beyond the input";
+  EXPECT_FALSE(IsUsual(9, 3, 9, 1, 0, 0)) << "one window, and a rest";
+  OneStep open = MakeStep(Contract::Form::kConv, {{9}, {3}, {1}, {1}, {1}, {1}});
+  open.step.As<Contract>()->a_spatial = {open.program.dims->NewSymbol("n", /*is_data=*/false)};
+  EXPECT_FALSE(HasUsualWindows(open.step)) << "an extent that is not known";
+}
+
 }  // namespace
 }  // namespace onnxifi::onednn

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loops to and from bfloat16 give what the scalar conversion gives, bit for bit, for every number
+// of lanes around a vector, on every instruction set of the processor.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <random>
+#include <vector>
+
+#include "backends/core/tensor/float_format.h"
+#include "backends/cpu/engine/loop.h"
+#include "backends/cpu/processor/testing/each_target.h"
+
+namespace onnxifi::engine {
+namespace {
+
+using tensor::Bfloat16Format;
+using tensor::ElementType;
+
+constexpr int64_t kMaxLanes = 67;
+
+// Numbers around ties, infinities, the largest ones and NaN, whose only bits may be low, then
+// random bits.
+std::vector<uint32_t> Codes() {
+  std::vector<uint32_t> codes;
+  for (const uint32_t upper : {0x0000u, 0x0001u, 0x007fu, 0x3f80u, 0x3f81u, 0x7f7fu, 0x7f80u}) {
+    for (const uint32_t lower : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
+      for (const uint32_t sign : {0u, 0x80000000u}) codes.push_back(sign | upper << 16 | lower);
+    }
+  }
+  std::mt19937 random(1);
+  for (int k = 0; k < 1000; ++k) codes.push_back(static_cast<uint32_t>(random()));
+  return codes;
+}
+
+template <typename To, typename From>
+std::vector<To> Run(ElementType from_type, ElementType to_type, const From* from, int64_t lanes) {
+  std::vector<To> result(static_cast<size_t>(lanes) + 1, To(77));
+  const Loop loop = FindCastLoop(from_type, to_type);
+  EXPECT_NE(loop, nullptr);
+  loop({reinterpret_cast<std::byte*>(result.data()),
+        {reinterpret_cast<const std::byte*>(from), nullptr, nullptr},
+        lanes,
+        1,
+        to_type,
+        from_type});
+  EXPECT_EQ(result.back(), To(77)) << "written beyond " << lanes << " lanes";
+  result.pop_back();
+  return result;
+}
+
+TEST(CastLoopsTest, ToAndFromBfloat16AsOneByOne) {
+  const std::vector<uint32_t> codes = Codes();
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    std::vector<float> wide;
+    std::vector<uint16_t> narrow;
+    for (const uint32_t code : codes) {
+      wide.push_back(std::bit_cast<float>(code));
+      narrow.push_back(static_cast<uint16_t>(code >> 16));
+    }
+    for (int64_t lanes = 0; lanes <= kMaxLanes; ++lanes) {
+      for (size_t first = 0; first + kMaxLanes <= codes.size(); first += 29) {
+        const auto rounded = Run<uint16_t>(ElementType::kFloat32, ElementType::kBfloat16,
+                                           wide.data() + first, lanes);
+        const auto widened =
+            Run<float>(ElementType::kBfloat16, ElementType::kFloat32, narrow.data() + first, lanes);
+        for (size_t k = 0; k < static_cast<size_t>(lanes); ++k) {
+          ASSERT_EQ(rounded[k], Bfloat16Format::Encode(wide[first + k])) << codes[first + k];
+          ASSERT_EQ(std::bit_cast<uint32_t>(widened[k]), uint32_t{narrow[first + k]} << 16);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace onnxifi::engine
