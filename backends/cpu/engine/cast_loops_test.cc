@@ -36,7 +36,8 @@ std::vector<uint32_t> Codes() {
 }
 
 template <typename To, typename From>
-std::vector<To> Run(ElementType from_type, ElementType to_type, const From* from, int64_t lanes) {
+std::vector<To> Converted(ElementType from_type, ElementType to_type, const From* from,
+                          int64_t lanes) {
   std::vector<To> result(static_cast<size_t>(lanes) + 1, To(77));
   const Loop loop = FindCastLoop(from_type, to_type);
   EXPECT_NE(loop, nullptr);
@@ -63,10 +64,10 @@ TEST(CastLoopsTest, ToAndFromBfloat16AsOneByOne) {
     }
     for (int64_t lanes = 0; lanes <= kMaxLanes; ++lanes) {
       for (size_t first = 0; first + kMaxLanes <= codes.size(); first += 29) {
-        const auto rounded = Run<uint16_t>(ElementType::kFloat32, ElementType::kBfloat16,
-                                           wide.data() + first, lanes);
-        const auto widened =
-            Run<float>(ElementType::kBfloat16, ElementType::kFloat32, narrow.data() + first, lanes);
+        const auto rounded = Converted<uint16_t>(ElementType::kFloat32, ElementType::kBfloat16,
+                                                 wide.data() + first, lanes);
+        const auto widened = Converted<float>(ElementType::kBfloat16, ElementType::kFloat32,
+                                              narrow.data() + first, lanes);
         for (size_t k = 0; k < static_cast<size_t>(lanes); ++k) {
           ASSERT_EQ(rounded[k], Bfloat16Format::Encode(wide[first + k])) << codes[first + k];
           ASSERT_EQ(std::bit_cast<uint32_t>(widened[k]), uint32_t{narrow[first + k]} << 16);
