@@ -231,8 +231,9 @@ TEST_F(ExternalDataTest, SupportQuestionsLeaveConstantNodesOut) {
   ASSERT_TRUE(asked.ok()) << asked.status().Text();
   ASSERT_EQ(asked->nodes.size(), 1U);
   EXPECT_EQ(asked->nodes[0].op_type, "Relu");
-  EXPECT_TRUE(asked->values[0].is_weight);
-  EXPECT_EQ(graph::ToString(asked->values[0].type), "float[2]");
+  const graph::Value& weight = asked->values[static_cast<size_t>(asked->nodes[0].inputs[0])];
+  EXPECT_TRUE(weight.is_weight);
+  EXPECT_EQ(graph::ToString(weight.type), "float[2]");
 }
 
 }  // namespace

@@ -64,16 +64,14 @@ bool IsContinuous(const ExprPool& pool, const std::vector<ExprId>& nodes) {
 
 }  // namespace
 
-bool KeptPrecision::IsNarrow(ElementType type) {
-  return type == ElementType::kFloat16 || type == ElementType::kBfloat16;
-}
+bool KeptPrecision::IsKept(ElementType type) { return type == ElementType::kBfloat16; }
 
 KeptPrecision::KeptPrecision(const Program& program, const Step& reader)
     : program_(program), reader_(reader) {
   if (!program.has_fast_algorithms || reader.writes.empty()) return;
   const ElementType type = reader.writes[0].type;
   may_read_unrounded_ =
-      IsNarrow(type) &&
+      IsKept(type) &&
       std::ranges::all_of(reader.writes, [&](const View& write) { return write.type == type; }) &&
       IsContinuous(program.exprs, Reachable(program.exprs, BodyExprs(reader)));
 }
@@ -109,7 +107,7 @@ bool KeptPrecision::MayWiden(size_t number) const {
       return node.operands.empty() && (!is_root || reader_.As<Map>() != nullptr);
     }
     if (std::ranges::none_of(node.operands, is_load)) return true;
-    return node.op == ExprOp::kCast && tensor::IsFloat(node.type) && !IsNarrow(node.type);
+    return node.op == ExprOp::kCast && tensor::IsFloat(node.type) && !IsKept(node.type);
   });
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KeptPrecision: a node of float16 or bfloat16 computes in float32 and rounds. Where its only
-// reader takes the value before it is rounded, a conversion there and back is saved, and results
-// come closer to those of exact arithmetic. That is one of the fast algorithms, which a caller can
-// switch off.
+// KeptPrecision: a node of bfloat16 computes in float32 and rounds. Where its only reader takes the
+// value before it is rounded, a conversion there and back is saved, and results come closer to
+// those of exact arithmetic. That is one of the fast algorithms, which a caller can switch off.
+// Not so for float16: what ONNX expects of its functions of several float16 nodes is rounded after
+// each, and results of more precision lie further from that than its tolerance.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_KEPT_PRECISION_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_KEPT_PRECISION_H_
@@ -17,8 +18,8 @@ namespace onnxifi::program {
 // one.
 class KeptPrecision {
  public:
-  // float16 and bfloat16, in which networks compute; to narrower types they are quantized.
-  static bool IsNarrow(ElementType type);
+  // bfloat16.
+  static bool IsKept(ElementType type);
 
   KeptPrecision(const Program& program, const Step& reader);
 

@@ -140,8 +140,19 @@ TEST_P(KeptPrecisionTest, OtherRoundingsStay) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, KeptPrecisionTest,
-                         testing::Values(ElementType::kFloat16, ElementType::kBfloat16),
+TEST(KeptPrecisionOfFloat16Test, NothingIsLeftOut) {
+  const Make make = [](ProgramMaker& maker) {
+    const Operand product = Product(maker, ElementType::kFloat16);
+    const Operand rounded = maker.Map({3, 5}, {product}, Node(ElementType::kFloat16, Third));
+    const Operand last = maker.Map({3, 5}, {rounded}, Node(ElementType::kFloat16, Plus));
+    maker.Output(maker.Map({3, 5}, {last}, To(kWide)));
+  };
+  const Program fast = Fused(make, /*has_fast_algorithms=*/true);
+  EXPECT_EQ(CountRoundings(fast, ElementType::kFloat16), 2);
+  EXPECT_EQ(RunOnNumbers(fast), ResultsOf(make));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KeptPrecisionTest, testing::Values(ElementType::kBfloat16),
                          [](const testing::TestParamInfo<ElementType>& info) {
                            return std::string(tensor::Name(info.param));
                          });

@@ -40,7 +40,7 @@ class Widener {
       if (!has_narrow) continue;
       std::set<ElementType>& types = are_preferred.back() ? kept_types_ : products_;
       for (const View& read : step.reads) {
-        if (KeptPrecision::IsNarrow(read.type)) types.insert(read.type);
+        if (KeptPrecision::IsKept(read.type)) types.insert(read.type);
       }
     }
     // What a product takes as it is, is not widened in between.

@@ -279,7 +279,7 @@ class Finder {
         std::reverse(found_.links.begin(), found_.links.end());
         return true;
       }
-      id = FindLink(id);
+      id = FindFusedOp(id);
       if (id == program::kNoExpr) return false;
     }
     return false;
@@ -303,7 +303,7 @@ class Finder {
   }
 
   // Adds the operation that is done last, and returns what it is done to; kNoExpr where it is none.
-  ExprId FindLink(ExprId id) {
+  ExprId FindFusedOp(ExprId id) {
     const ExprNode& node = pool_[id];
     if (node.type != kReal || node.operands.size() != 2) return program::kNoExpr;
     Link link{};
