@@ -69,7 +69,7 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shi
   return (unsigned)(((unsigned long long)high << 32 | low) >> (shift & 31));
 }
 static inline unsigned long long __cvta_generic_to_shared(const void* address) {
-  return (unsigned long long)((const char*)address - (const char*)0);
+  return (unsigned long long)((const char*)address - __start_emulated_shared);
 }
 
 // ---- float functions, overloaded for float and double as CUDA has them

@@ -153,6 +153,7 @@ void TranslateInstructions(std::string* text) {
       const size_t constraint = text->find('"', next);
       if (constraint == std::string::npos || constraint >= behind) break;
       const size_t open = SkipSpace(*text, CloseQuotes(*text, constraint));
+      if ((*text)[open] != '(') break;  // what else it changes
       next = Close(*text, open);
       call += (is_first ? "" : ", ") + text->substr(open + 1, next - open - 2);
       is_first = false;

@@ -317,6 +317,63 @@ TEST_F(WarpProductTest, AWrongFragmentIsSeen) {
 }
 
 // Half an odd last place goes away from zero, and beyond the largest number there is infinity.
+constexpr char kCopied[] = R"(
+extern "C" __global__ void run(const uint4* in, unsigned* out) {
+  __shared__ uint4 words[2][32];
+  const int lane = threadIdx.x;
+  for (int k = 0; k < 2; ++k) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+      :: "r"((unsigned)__cvta_generic_to_shared(&words[k][lane])), "l"(in + k * 32 + lane)
+      : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+  asm volatile("cp.async.wait_group %0;" :: "n"(LEFT) : "memory");
+  __syncthreads();
+  unsigned a, b, c, d;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+    : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+    : "r"((unsigned)__cvta_generic_to_shared(&words[WHICH][31 - lane])) : "memory");
+  out[lane] = a;
+  out[32 + lane] = b;
+  out[64 + lane] = c;
+  out[96 + lane] = d;
+}
+)";
+
+// Each item names a row of one of four blocks, and gets a word of a row of each.
+TEST_F(KernelTest, CopiesThatAreWaitedForAndBlocksOfEightRows) {
+  std::vector<uint32_t> in(256);
+  std::iota(in.begin(), in.end(), 1U);
+  const CUdeviceptr from = Upload(in);
+  const CUdeviceptr to = Upload(std::vector<uint32_t>(128));
+  for (const int which : {0, 1}) {
+    MUST(Launch(Load("#define LEFT 0\n#define WHICH " + std::to_string(which) + "\n" + kCopied), 1,
+                32, nullptr, from, to));
+    const std::vector<uint32_t> out = Download<uint32_t>(to, 128);
+    for (int block = 0; block < 4; ++block) {
+      for (int lane = 0; lane < 32; ++lane) {
+        const int row = 31 - (block * 8 + lane / 4);
+        EXPECT_EQ(out[static_cast<size_t>(block * 32 + lane)],
+                  static_cast<uint32_t>(which * 128 + row * 4 + lane % 4 + 1))
+            << which << ' ' << block << ' ' << lane;
+      }
+    }
+  }
+  EXPECT_EQ(Misuses(), "");
+}
+
+// The first group of copies is there, and nothing of the second.
+TEST_F(KernelTest, CopiesThatAreNotWaitedForAreMissed) {
+  const CUdeviceptr from = Upload(std::vector<uint32_t>(256, 7));
+  const CUdeviceptr to = Upload(std::vector<uint32_t>(128));
+  const std::vector<uint32_t> all(128, 7);
+  for (const int which : {0, 1}) {
+    MUST(Launch(Load("#define LEFT 1\n#define WHICH " + std::to_string(which) + "\n" + kCopied), 1,
+                32, nullptr, from, to));
+    EXPECT_EQ(Download<uint32_t>(to, 128) == all, which == 0) << which;
+  }
+}
+
 TEST_F(KernelTest, RoundingToTf32) {
   const CUfunction run = Load(R"(extern "C" __global__ void run(const float* in, float* out) {
     unsigned bits;

@@ -144,6 +144,14 @@ static inline void emulated_multiply(Sum& c0, Sum& c1, Sum& c2, Sum& c3,
                                                  unsigned b0, unsigned b1) {                      \
     emulated_multiply<bits>(c0, c1, c2, c3, emulated_fragments(a0, a1, a2, a3, b0, b1), a, b);    \
   }
+// Of sums that begin with a number of their own.
+static inline void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(
+    float& c0, float& c1, float& c2, float& c3, unsigned a0, unsigned a1, unsigned a2, unsigned a3,
+    unsigned b0, unsigned b1, float first) {
+  c0 = c1 = c2 = c3 = first;
+  emulated_multiply<32>(c0, c1, c2, c3, emulated_fragments(a0, a1, a2, a3, b0, b1), emulated_tf32,
+                        emulated_tf32);
+}
 EMULATED_MMA(m16n8k16_row_col_f32_f16_f16_f32, 16, float, emulated_half, emulated_half)
 EMULATED_MMA(m16n8k16_row_col_f32_bf16_bf16_f32, 16, float, emulated_brain, emulated_brain)
 EMULATED_MMA(m16n8k8_row_col_f32_tf32_tf32_f32, 32, float, emulated_tf32, emulated_tf32)
@@ -151,5 +159,62 @@ EMULATED_MMA(m16n8k32_row_col_s32_s8_s8_s32, 8, unsigned, emulated_signed, emula
 EMULATED_MMA(m16n8k32_row_col_s32_s8_u8_s32, 8, unsigned, emulated_signed, emulated_unsigned)
 EMULATED_MMA(m16n8k32_row_col_s32_u8_s8_s32, 8, unsigned, emulated_unsigned, emulated_signed)
 EMULATED_MMA(m16n8k32_row_col_s32_u8_u8_s32, 8, unsigned, emulated_unsigned, emulated_unsigned)
+
+// ---- ldmatrix: each item names 16 bytes of shared memory, 8 of them a block's rows
+static inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned& a, unsigned& b,
+                                                                unsigned& c, unsigned& d,
+                                                                unsigned from) {
+  const unsigned long long given = from;
+  const EmulatedWarp* const warp = emulated_gather(~0u, &given, 1, 0);
+  if (warp->given != ~0u) emulated_machine->fail("Some items of a warp alone call ldmatrix.", 0);
+  const unsigned lane = emulated_lane();
+  unsigned* const words[4] = {&a, &b, &c, &d};
+  for (int block = 0; block < 4; ++block) {
+    const unsigned long long at = warp->values[0][block * 8 + lane / 4];
+    if (at % 16 != 0) emulated_machine->fail("ldmatrix reads at no multiple of 16 bytes.", 0);
+    __builtin_memcpy(words[block], __start_emulated_shared + at + lane % 4 * 4, 4);
+  }
+}
+
+// ---- cp.async: copies come when an item waits for them, and no earlier
+struct EmulatedCopy {
+  unsigned to;
+  const void* from;
+  unsigned group;
+  EmulatedIndex block;
+};
+constexpr unsigned kEmulatedCopies = 128;  // of an item, on their way
+static EmulatedCopy emulated_copies[1024][kEmulatedCopies];
+static unsigned emulated_copy_count[1024];
+static unsigned emulated_copy_group[1024];
+static inline void ptx_cp_async_cg_shared_global(unsigned to, const void* from) {
+  const unsigned item = threadIdx.x;
+  if (to % 16 != 0 || (unsigned long long)from % 16 != 0) {
+    emulated_machine->fail("cp.async copies from or to no multiple of 16 bytes.", 0);
+  }
+  if (emulated_copy_count[item] == kEmulatedCopies) {
+    emulated_machine->fail("An item has more copies on their way than there is room for.", 0);
+  }
+  emulated_copies[item][emulated_copy_count[item]++] = {to, from, emulated_copy_group[item],
+                                                        blockIdx};
+}
+static inline void ptx_cp_async_commit_group() { ++emulated_copy_group[threadIdx.x]; }
+static inline void ptx_cp_async_wait_group(unsigned most) {
+  const unsigned item = threadIdx.x;
+  unsigned kept = 0;
+  for (unsigned k = 0; k < emulated_copy_count[item]; ++k) {
+    const EmulatedCopy copy = emulated_copies[item][k];
+    // Nobody waited for what an earlier block copied.
+    if (copy.block.x != blockIdx.x || copy.block.y != blockIdx.y || copy.block.z != blockIdx.z) {
+      continue;
+    }
+    if (copy.group + most >= emulated_copy_group[item]) {
+      emulated_copies[item][kept++] = copy;
+    } else {
+      __builtin_memcpy(__start_emulated_shared + copy.to, copy.from, 16);
+    }
+  }
+  emulated_copy_count[item] = kept;
+}
 
 #endif  // ONNXIFI_BACKENDS_CUDA_TESTING_EMULATED_PTX_H_
