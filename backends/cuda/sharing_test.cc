@@ -70,6 +70,33 @@ TEST_P(SharingTest, MemoryIsReadAndWrittenWithoutACopy) {
   EXPECT_EQ(last.submissions - steady.submissions, 2U);
 }
 
+// Callers who name the same memory for each run get the runs of a binding: one launch each.
+TEST_P(SharingTest, RunsOfTheSameMemoryAreRecordedOnce) {
+  const Backend backend = InitBackend();
+  const auto graph = backend.InitGraph(DigitsModel());
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  const CUdeviceptr images = Allocate(kBatch * kPixels);
+  const CUdeviceptr scores[] = {Allocate(kBatch * kClasses), Allocate(kBatch * kClasses)};
+  const auto run_to = [&](CUdeviceptr to, uint32_t seed) {
+    const std::vector<float> values = Images(seed);
+    Write(images, values);
+    const Outcome bound =
+        graph->SetIO(std::vector{ImageTensor(images)}, std::vector{ScoreTensor(to)});
+    ASSERT_TRUE(bound.ok()) << bound.error().Text();
+    const Outcome ran = graph->RunAndWait();
+    ASSERT_TRUE(ran.ok()) << ran.error().Text();
+    EXPECT_THAT(Read(to, kBatch * kClasses), IsCloseTo(Expected(values)));
+  };
+  for (uint32_t seed = 1; seed <= 4; ++seed) run_to(scores[0], seed);
+  const onnxGraphCounters before = *graph->Counters();
+  for (uint32_t seed = 5; seed <= 8; ++seed) run_to(scores[0], seed);
+  const onnxGraphCounters after = *graph->Counters();
+  EXPECT_EQ(after.recordings, before.recordings);
+  EXPECT_EQ(after.submissions - before.submissions, 4U);
+  // Other memory, and the first again.
+  for (uint32_t seed = 9; seed <= 14; ++seed) run_to(scores[seed / 2 % 2], seed);
+}
+
 TEST_P(SharingTest, UnfitMemoryIsRefusedWithTheReason) {
   const Backend backend = InitBackend();
   const auto graph = backend.InitGraph(DigitsModel());

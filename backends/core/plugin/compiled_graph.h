@@ -80,6 +80,9 @@ class CompiledGraph : public abi::Graph {
   enum class HostMemory : uint8_t { kCopied, kImported };
   base::Result<std::shared_ptr<const abi::Binding>> BindWith(abi::GraphTensors tensors,
                                                              HostMemory host_memory);
+  // The last binding, if it is of the same tensors, all of them addresses of the device: callers
+  // set them anew for each run, and what was recorded of the first runs serves the later ones.
+  std::shared_ptr<const abi::Binding> FindSameBinding(const abi::GraphTensors& tensors) const;
   // Prepares the plan when it is first called, which is when tensors are first bound: by then the
   // caller may have let go of the model, which counts beside weights and what is packed of them.
   base::Status Prepare();
@@ -109,6 +112,9 @@ class CompiledGraph : public abi::Graph {
   std::shared_ptr<const execution::RunProfile> last_profile_;
   // What that run ran; null for the plan for all shapes. Guarded and shared alike.
   std::shared_ptr<const Specialisation> last_specialisation_;
+  mutable std::mutex last_binding_mutex_;
+  // Of addresses alone; null before. Guarded by last_binding_mutex_.
+  std::shared_ptr<const abi::Binding> last_binding_;
 };
 
 }  // namespace onnxifi::plugin
