@@ -168,8 +168,7 @@ Status Queue::Finish() {
     Status waited = is_begun ? RecordEnd() : base::Ok();
     if (waited.ok()) waited = copies_.staging().CopyOut();
     if (waited.ok()) {
-      waited =
-          runtime_.Do("finish a run", [&] { return runtime_.api().EventSynchronize(end_.get()); });
+      waited = WaitForEnd();
     }
     copies_.staging().Clear(/*is_done=*/waited.ok());
     if (status.ok()) status = std::move(waited);
@@ -177,6 +176,22 @@ Status Queue::Finish() {
   kept_.clear();
   submitted_.clear();
   return status;
+}
+
+// A thread that sleeps is woken late, by as much as a small run takes.
+Status Queue::WaitForEnd() {
+  constexpr std::string_view kDoing = "finish a run";
+  constexpr Clock::duration kLongestLook = std::chrono::milliseconds(2);
+  const Clock::time_point end = Clock::now() + kLongestLook;
+  CUresult found = CUDA_ERROR_NOT_READY;
+  while (found == CUDA_ERROR_NOT_READY && Clock::now() < end) {
+    ONNXIFI_RETURN_IF_ERROR(runtime_.Do(kDoing, [&] {
+      found = runtime_.api().EventQuery(end_.get());
+      return found == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : found;
+    }));
+  }
+  if (found == CUDA_SUCCESS) return base::Ok();
+  return runtime_.Do(kDoing, [&] { return runtime_.api().EventSynchronize(end_.get()); });
 }
 
 base::Result<bool> Queue::StartTiming() {

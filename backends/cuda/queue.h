@@ -98,6 +98,7 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
   // As Begin, if need be; not while work is recorded or captured.
   base::Status BeginHostCopy();
   base::Status RecordEnd();
+  base::Status WaitForEnd();
   // Of a run that is captured.
   CUresult AddToCapture(const Recording& recording) const;
   void EndCaptured();
