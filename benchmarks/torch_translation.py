@@ -57,7 +57,13 @@ class _Translator:
             return value, value
 
         nodes, samples = zip(*map(both, arguments))
-        return _Traced(self.graph.call_function(function, nodes, options), function(*samples, **options))
+        # A file of a graph finds functions by their modules, which methods of tensors are not in.
+        name = getattr(function, "__name__", "")
+        if getattr(torch.Tensor, name, None) is function:
+            node = self.graph.call_method(name, nodes, options)
+        else:
+            node = self.graph.call_function(function, nodes, options)
+        return _Traced(node, function(*samples, **options))
 
     def _add_constant(self, array):
         key = id(array)
