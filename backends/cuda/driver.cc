@@ -78,7 +78,8 @@ Status Describe(const Api& api, int index, DeviceInfo& info) {
                  .vector_bits = 32,
                  .most_group_items = ask(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
                  .shared_bytes = ask(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
-                 .is_float64_fast = IsFloat64Fast(info.architecture)};
+                 .is_float64_fast = IsFloat64Fast(info.architecture),
+                 .multiprocessors = info.multiprocessors};
   ONNXIFI_RETURN_IF_ERROR(std::move(status));
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = FindTuning(info.limits, info.name, folder.empty() ? folder : folder / kTuningFile);

@@ -63,16 +63,16 @@ TEST_F(LoadingTest, WithAllOfItThereIsADevice) {
   EXPECT_THAT(Info(), HasSubstr("Emulated GPU"));
 }
 
-// 4 multiprocessors of sm_90 at 1 GHz; memory at 1 GHz, 256 bits wide.
+// 132 multiprocessors of sm_90 at 1 GHz; memory at 1 GHz, 256 bits wide.
 TEST_F(LoadingTest, ADeviceTellsItsRatesAndSizes) {
   Put("libcuda.so.1", emulated_ / "libcuda.so.1");
   Put("libnvrtc.so.13", emulated_ / "libnvrtc.so.13");
   const std::string told = Info({}, "--json");
-  EXPECT_THAT(told, HasSubstr("\"macs_fp32\": 512000000000,"));
-  EXPECT_THAT(told, HasSubstr("\"macs_fp16\": 8192000000000,"));
+  EXPECT_THAT(told, HasSubstr("\"macs_fp32\": 16896000000000,"));
+  EXPECT_THAT(told, HasSubstr("\"macs_fp16\": 270336000000000,"));
   EXPECT_THAT(told, HasSubstr("\"memory_bandwidth\": 64000000000,"));
   EXPECT_THAT(told, HasSubstr("\"compute_capability\": \"9.0\""));
-  EXPECT_THAT(told, HasSubstr("\"multiprocessors\": \"4\""));
+  EXPECT_THAT(told, HasSubstr("\"multiprocessors\": \"132\""));
 }
 
 TEST_F(LoadingTest, NoDriverIsTold) {

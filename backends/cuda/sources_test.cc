@@ -48,7 +48,7 @@ TEST(SourcesTest, MatrixUnitsCompileForEachArchitecture) {
   parts.shared = {"u32 words[64]"};
   parts.body =
       "  f32 sums[4] = {0, 0, 0, 0};\n  u32 counts[4] = {0, 0, 0, 0};\n"
-      "  PUT1(words, LANE, 1);\n  PUT2(words, LANE, 1);\n  PUT4(words, LANE, 1.0F);\n  BARRIER;\n";
+      "  words[LANE] = TF32_WORD(LANE);\n  BARRIER;\n";
   for (const char* const name : {"f16", "bf16", "tf32", "i8_i8", "i8_u8", "u8_i8", "u8_u8"}) {
     const std::string to =
         std::string_view(name).find('_') == std::string_view::npos ? "sums" : "counts";

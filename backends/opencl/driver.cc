@@ -114,6 +114,8 @@ Result<DeviceInfo> Describe(const Api& api, cl_platform_id platform, cl_device_i
                  .most_group_items = static_cast<int64_t>(most_group_items),
                  // OpenCL tells no rates; most GPUs have a small part of float32's.
                  .is_float64_fast = (info.type & CL_DEVICE_TYPE_CPU) != 0};
+  const auto units = Ask<cl_uint>(api, id, CL_DEVICE_MAX_COMPUTE_UNITS);
+  if (units.ok() && !info.limits.is_processor) info.limits.multiprocessors = *units;
   if (shared_bytes.ok()) info.limits.shared_bytes = static_cast<int64_t>(*shared_bytes);
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, kTuningTable,

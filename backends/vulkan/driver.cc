@@ -206,6 +206,25 @@ std::string LimitsText(const Properties& properties,
   return text;
 }
 
+// Vulkan itself does not tell them: NVIDIA's extension does, and others are taken to be as large as
+// most are. A processor behind Vulkan has none that run beside each other as a GPU's do.
+int64_t CountMultiprocessors(const InstanceApi& api, VkPhysicalDevice id,
+                             VkPhysicalDeviceType type) {
+  constexpr int64_t kOfDiscrete = 48;
+  constexpr int64_t kOfOthers = 12;
+  if (type == VK_PHYSICAL_DEVICE_TYPE_CPU) return 0;
+  if (HasExtension(api, id, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) {
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV found{};
+    found.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV;
+    VkPhysicalDeviceProperties2 properties{};
+    properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    properties.pNext = &found;
+    api.GetPhysicalDeviceProperties2(id, &properties);
+    if (found.shaderSMCount > 0) return found.shaderSMCount;
+  }
+  return type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? kOfDiscrete : kOfOthers;
+}
+
 // What the device lacks, or empty.
 std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& info) {
   const InstanceApi& api = instance.api();
@@ -261,6 +280,7 @@ std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& 
                  .shared_bytes = limits.maxComputeSharedMemorySize,
                  // Vulkan tells no rates; most GPUs have a small part of float32's.
                  .is_float64_fast = info.type == VK_PHYSICAL_DEVICE_TYPE_CPU};
+  info.limits.multiprocessors = CountMultiprocessors(api, id, info.type);
   DescribeMatrices(instance, static_cast<int>(properties.of_1_1.subgroupSize), info);
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, /*table=*/{},

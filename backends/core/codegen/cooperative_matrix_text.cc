@@ -15,16 +15,86 @@
 #include <numeric>
 #include <string>
 
+#include "backends/core/codegen/depth_cursor.h"
 #include "backends/core/codegen/tiled_writer.h"
 
 namespace onnxifi::codegen {
+
+void TiledProduct::PartWriter::WriteUnitRounds(const UnitRounds& rounds,
+                                               std::span<UnitOperand> operands, const Block& block,
+                                               const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  // An item brings elements of one place of each piece of the depth, every so manieth.
+  const int bringers = tile.group_size / rounds.depth;
+  const std::string place = writer_.Declare("int", Text("LANE / ", bringers));
+  const std::string lane = writer_.Declare("int", Text("LANE % ", bringers));
+  for (UnitOperand& operand : operands) {
+    operand.loads = static_cast<int>(CeilDiv(operand.count, bringers));
+  }
+  const std::string last = LastColumn(block);
+  DepthCursor cursor(*this, item, place);
+  const std::string count = cursor.WriteRounds(rounds.depth);
+  const std::string round = writer_.NewName("k");
+  writer_.Open("for (idx ", round, " = 0; ", round, " <= ", count, "; ++", round, ")");
+
+  // Opens a loop over what an item brings of an operand.
+  const auto open_loads = [&](const UnitOperand& operand) {
+    std::string load = OpenUnrolled(operand.loads);
+    if (operand.loads * bringers != operand.count) {
+      writer_.Line("if (", lane, " + ", load, " * ", bringers, " >= ", operand.count,
+                   ") continue;");
+    }
+    return load;
+  };
+  for (UnitOperand& operand : operands) {
+    operand.elements = writer_.NewName("s");
+    const std::string_view type =
+        operand.type == contract_.accumulator ? sum_type_ : LaneType(operand.type);
+    writer_.Line(type, " ", operand.elements, "[", operand.loads, "];");
+    const std::string load = OpenUnrolled(operand.loads);
+    writer_.Line(operand.elements, "[", load, "] = AS(", type, ", 0);");
+    writer_.Close();
+  }
+  writer_.Open("if (", cursor.is_inside(), ")");
+  const std::string row_at = writer_.Declare(
+      "idx", Text(block.rows.at, " + ", cursor.row_place(), " * ", tile.block_rows(), " + ", lane));
+  const std::string column_at =
+      writer_.Declare("idx", Text(block.columns.at, " + ", cursor.column_offset()));
+  for (const UnitOperand& operand : operands) {
+    const std::string load = open_loads(operand);
+    const std::string own = Text("AS(idx, ", lane, " + ", load, " * ", bringers, ")");
+    const std::string at = operand.is_rows ? Text(row_at, " + ", load, " * ", bringers)
+                                           : Text(column_at, " + ", Lesser(own, last));
+    const std::string& buffer = operand.is_rows ? block.rows.buffer : block.columns.buffer;
+    writer_.Line(operand.elements, "[", load,
+                 "] = ", LoadUnitElement(operand.is_rows, operand.type, buffer, at), ";");
+    writer_.Close();
+  }
+  cursor.Advance(rounds.depth);
+  writer_.Close();
+
+  writer_.Open("if (", round, " > 0)");
+  rounds.multiply(writer_.Declare("int", Text("AS(int, (", round, " + 1) % 2)")));
+  writer_.Close();
+
+  const std::string to = writer_.Declare("int", Text("AS(int, ", round, " % 2)"));
+  for (UnitOperand operand : operands) {
+    const std::string load = open_loads(operand);
+    operand.elements += Text("[", load, "]");
+    rounds.put(operand, to, Text(lane, " + ", load, " * ", bringers), place);
+    writer_.Close();
+  }
+  writer_.Line("BARRIER;");
+  writer_.Close();
+}
 
 void TiledProduct::PartWriter::WriteCooperativeSums(const MatrixUnit& unit, const Block& block,
                                                     const GroupItem& item) {
   const TileShape& tile = product_.tile_;
   const MatrixUnits& units = product_.matrix_units_;
-  UnitOperand operands[] = {{true, tile.block_rows(), unit.rows, {}, {}},
-                            {false, tile.block_columns(), unit.columns, {}, {}}};
+  UnitOperand operands[] = {
+      {.is_rows = true, .count = tile.block_rows(), .type = unit.rows},
+      {.is_rows = false, .count = tile.block_columns(), .type = unit.columns}};
   UnitRounds rounds;
   rounds.depth = CooperativeDepth(units);
   const int pitch = rounds.depth + kCooperativeSpare;

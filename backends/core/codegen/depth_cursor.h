@@ -48,6 +48,11 @@ class TiledProduct::PartWriter::DepthCursor {
                                        " + ", length - 1, ") / ", length));
   }
   const std::string& depth() const { return depth_; }
+  const std::string& place() const { return place_; }
+  // Of a convolution, the channel; else the place.
+  const std::string& channel() const { return is_window_ ? channel_ : place_; }
+  // Of its tap in the image, if it has one.
+  const std::string& tap_offset() const { return offset_; }
   std::string is_inside() const { return Text(place_, " < ", depth_); }
   // The place of its elements in a panel of rows, and in the columns from the block's first on.
   std::string row_place() const {
@@ -59,7 +64,9 @@ class TiledProduct::PartWriter::DepthCursor {
   }
   std::string column_offset() const {
     const std::string step = parts_.writer_.UseGiven(kStep);
-    return is_window_ ? Text(offset_, " + ", channel_, " * ", step) : Text(place_, " * ", step);
+    if (!is_window_) return Text(place_, " * ", step);
+    const int word = parts_.ColumnWord();
+    return Text(offset_, word == 1 ? "" : Text(" * ", word), " + ", channel_, " * ", step);
   }
 
   void Advance(int by) {

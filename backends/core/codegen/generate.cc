@@ -149,9 +149,11 @@ class Checker {
   const Capabilities& capabilities_;
 };
 
-// Whether an output of a window or a contraction has work for all items of a group.
+// Whether an output of a window or a contraction has work for all items of a group: less, where
+// there are too few outputs to give each item one.
 bool HasWorkForGroups(const device::BoundStep& step) {
-  constexpr int64_t kMin = 1024;
+  constexpr int64_t kFewOutputs = 16384;
+  const int64_t kMin = tensor::ElementCount(step.domain) <= kFewOutputs ? 32 : 1024;
   constexpr int64_t kMax = int64_t{1} << 30;  // their numbers are narrow
   program::Shape extents;
   if (const auto* window = step.step->As<program::Window>()) {

@@ -18,7 +18,7 @@ void TiledProduct::PartWriter::WriteGroupSumsAgain(const Block& block, const Gro
                                                    const IsWrong& is_wrong,
                                                    const WriteAgain& write_again) {
   const TileShape& tile = product_.tile_;
-  const int sums = tile.rows * tile.columns();
+  const int sums = item.rows * tile.columns();
   const std::string count = writer_.NewName("s");
   writer_.Line("int ", count, " = 0;");
   std::string sum = OpenUnrolled(sums);
@@ -53,10 +53,7 @@ void TiledProduct::PartWriter::WriteGroupSumsWithoutPadding(const Block& block,
   WriteGroupSumsAgain(
       block, item, [](const std::string& sum) { return Text(sum, " != ", sum); },
       [&](const std::string& sum, const std::string& row, const std::string& lane,
-          const std::string& column) {
-        WriteSumWithoutPadding(sum, {block.rows.buffer, Text(block.rows.at, " + ", row)},
-                               {block.columns.buffer, Text(block.columns.at, " + ", lane)}, column);
-      });
+          const std::string& column) { WriteSumWithoutPadding(sum, block, row, lane, column); });
 }
 
 std::string TiledProduct::PartWriter::WriteColumnCoordinates(const Block& block,
@@ -126,8 +123,8 @@ void TiledProduct::PartWriter::WriteGroupOutputs(const Block& block, const Group
   for (const int read : RowReads()) {
     const std::string elements = writer_.NewName("s");
     const std::string_view type = LaneType(source_.step.reads[static_cast<size_t>(read)].type);
-    writer_.Line(type, " ", elements, "[", tile.rows, "];");
-    const std::string row = OpenUnrolled(tile.rows);
+    writer_.Line(type, " ", elements, "[", item.rows, "];");
+    const std::string row = OpenUnrolled(item.rows);
     writer_.Line(elements, "[", row, "] = AS(", type, ", 0);");
     const std::string own_row = row_in_part(row);
     writer_.Open("if (", own_row, " < ", rows, ")");
@@ -146,8 +143,8 @@ void TiledProduct::PartWriter::WriteGroupOutputs(const Block& block, const Group
       block, writer_.Declare("idx", Text(block.first, " + ", ColumnOf(item, column))), column_at);
   writer_.Open("if (", is_output, ")");
   const std::string own = writer_.NewName("s");
-  writer_.Line(sum_type_, " ", own, "[", tile.rows, "];");
-  const std::string copied = OpenUnrolled(tile.rows);
+  writer_.Line(sum_type_, " ", own, "[", item.rows, "];");
+  const std::string copied = OpenUnrolled(item.rows);
   writer_.Line(own, "[", copied, "] = ", item.sums, "[", copied, " * ", tile.columns(), "];");
   if (tile.columns() > 1) {
     const std::string other = OpenUnrolled(tile.columns());
@@ -156,7 +153,7 @@ void TiledProduct::PartWriter::WriteGroupOutputs(const Block& block, const Group
     writer_.Close();
   }
   writer_.Close();
-  const std::string row = OpenUnrolled(tile.rows);
+  const std::string row = OpenUnrolled(item.rows);
   const std::string own_row = row_in_part(row);
   writer_.Open("if (", own_row, " < ", rows, ")");
   std::vector<std::string> at = WriteRowCoordinates(block, row_number(own_row));

@@ -10,9 +10,11 @@
 // item reads its columns where they lie, and the depth is shared out among items whose sums are
 // added up in their order at the end.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
+#include "backends/core/codegen/conversion.h"
 #include "backends/core/codegen/depth_cursor.h"
 #include "backends/core/codegen/tiled_writer.h"
 
@@ -20,7 +22,6 @@ namespace onnxifi::codegen {
 
 Launch TiledProduct::PartWriter::WriteGroupSums(Sums sums) {
   const TileShape& tile = product_.tile_;
-  const int count = tile.rows * tile.columns();
   // Barriers stand in no condition: PoCL 3.1 forgets there what variables held before them. A group
   // beyond the blocks goes through a sum of nothing.
   GroupItem item;
@@ -28,7 +29,12 @@ Launch TiledProduct::PartWriter::WriteGroupSums(Sums sums) {
   const std::string group =
       writer_.Declare("idx", Text(item.is_of_block, " ? AS(idx, GROUP) : AS(idx, 0)"));
   std::string number = group;
-  if (sums == Sums::kOfPart) {
+  item.rows = tile.rows;
+  if (sums == Sums::kJoined) {
+    number = writer_.Declare("idx", Text(group, " / ", tile.rows));
+    item.rows = 1;
+    item.first_row = writer_.Declare("int", Text("AS(int, ", group, " % ", tile.rows, ")"));
+  } else if (sums == Sums::kOfPart) {
     const Writer::Division division =
         writer_.DeclareDivision(group, writer_.UseGiven(kDepthPartCount));
     number = division.quotient;
@@ -44,14 +50,15 @@ Launch TiledProduct::PartWriter::WriteGroupSums(Sums sums) {
     item.column = writer_.Declare("int", Text("LANE % ", tile.item_columns));
     item.row = writer_.Declare("int", Text("LANE / ", tile.item_columns, " % ", tile.item_rows));
   }
-  item.part = writer_.Declare("int", Text("LANE / ", tile.item_columns * tile.item_rows));
+  item.part = writer_.Declare("int", Text("LANE / ", block_items()));
   item.sums = writer_.NewName("s");
+  const int count = item.rows * tile.columns();
   writer_.Line(sum_type_, " ", item.sums, "[", count, "];");
   const std::string sum = OpenUnrolled(count);
   writer_.Line(item.sums, "[", sum, "] = AS(", sum_type_, ", 0);");
   writer_.Close();
   if (sums == Sums::kJoined) {
-    JoinDepthParts(group, item);
+    JoinDepthParts(number, item);
   } else if (const auto unit = product_.matrix_unit()) {
     if (product_.has_fragments()) {
       WriteMatrixSums(*unit, block, item);
@@ -65,20 +72,25 @@ Launch TiledProduct::PartWriter::WriteGroupSums(Sums sums) {
   } else {
     WriteDirectSums(block, item);
   }
-  if (sums == Sums::kOfPart) {
-    StoreDepthPart(group, item);
-    return {
-        .given_items = kDepthPartItems, .has_group_per_item = true, .group_size = tile.group_size};
-  }
-  if (tile.parts > 1) {
+  const bool has_parts = tile.parts > 1 && sums != Sums::kJoined;
+  if (has_parts) {
     OpenSumOfParts(item);
   } else {
     writer_.Open("if (", item.is_of_block, ")");
+  }
+  if (sums == Sums::kOfPart) {
+    StoreDepthPart(group, item);
+    writer_.Close();
+    return {
+        .given_items = kDepthPartItems, .has_group_per_item = true, .group_size = tile.group_size};
   }
   if (!product_.reads_tensor() && product_.MeetsPadding())
     WriteGroupSumsWithoutPadding(block, item);
   WriteGroupOutputs(block, item);
   writer_.Close();
+  if (sums == Sums::kJoined) {
+    return {.given_items = kJoinItems, .has_group_per_item = true, .group_size = block_items()};
+  }
   return {.given_items = kItems, .has_group_per_item = true, .group_size = tile.group_size};
 }
 
@@ -86,28 +98,29 @@ Launch TiledProduct::PartWriter::WriteGroupSums(Sums sums) {
 std::string TiledProduct::PartWriter::DepthPartPlace(const std::string& part,
                                                      const std::string& number) const {
   const TileShape& tile = product_.tile_;
-  return Text("(", part, " * ", tile.rows * tile.columns(), " + ", number, ") * ", tile.group_size,
+  return Text("(", part, " * ", tile.rows * tile.columns(), " + ", number, ") * ", block_items(),
               " + LANE");
 }
 
 void TiledProduct::PartWriter::StoreDepthPart(const std::string& group, const GroupItem& item) {
   const std::string places = writer_.UseScratch(/*is_write=*/true, 2, sum_type_);
-  writer_.Open("if (", item.is_of_block, ")");
   const std::string sum = OpenUnrolled(product_.tile_.rows * product_.tile_.columns());
   writer_.Line("STORE(", places, ", ", DepthPartPlace(group, sum), ", ", item.sums, "[", sum,
                "]);");
   writer_.Close();
-  writer_.Close();
 }
 
-void TiledProduct::PartWriter::JoinDepthParts(const std::string& group, const GroupItem& item) {
+// A group adds up a row of each of its items, so that there are groups enough.
+void TiledProduct::PartWriter::JoinDepthParts(const std::string& block, const GroupItem& item) {
+  const int columns = product_.tile_.columns();
   const std::string places = writer_.UseScratch(/*is_write=*/false, 2, sum_type_);
   const std::string count = writer_.UseGiven(kDepthPartCount);
   const std::string part = writer_.NewName("k");
   writer_.Open("for (idx ", part, " = 0; ", part, " < ", count, "; ++", part, ")");
-  const std::string number = writer_.Declare("idx", Text(group, " * ", count, " + ", part));
-  const std::string sum = OpenUnrolled(product_.tile_.rows * product_.tile_.columns());
-  writer_.Line(item.sums, "[", sum, "] += LOAD(", places, ", ", DepthPartPlace(number, sum), ");");
+  const std::string number = writer_.Declare("idx", Text(block, " * ", count, " + ", part));
+  const std::string sum = OpenUnrolled(columns);
+  const std::string own = Text("(", item.first_row, " * ", columns, " + ", sum, ")");
+  writer_.Line(item.sums, "[", sum, "] += LOAD(", places, ", ", DepthPartPlace(number, own), ");");
   writer_.Close();
   writer_.Close();
 }
@@ -164,8 +177,10 @@ std::string TiledProduct::PartWriter::Widened(const std::string& value, int widt
 // Which row of its block an item's row `number` is.
 std::string TiledProduct::PartWriter::RowOf(const GroupItem& item,
                                             const std::string& number) const {
-  if (product_.has_fragments()) return MatrixRowOf(item, number);
-  return Text(item.row, " * ", product_.tile_.rows, " + ", number);
+  const std::string own =
+      item.first_row == "0" ? number : Text("(", item.first_row, " + ", number, ")");
+  if (product_.has_fragments()) return MatrixRowOf(item, own);
+  return Text(item.row, " * ", product_.tile_.rows, " + ", own);
 }
 
 // Which column of its block an item's column `number` is. Neighbouring items have neighbours.
@@ -176,8 +191,10 @@ std::string TiledProduct::PartWriter::ColumnOf(const GroupItem& item,
   if (product_.sums_runs()) {
     return Text(item.column, " * ", product_.tile_.columns(), " + ", number);
   }
-  if (SharedWidth() == 1) return Text(item.column, " + ", number, " * ", step);
-  return Text("(", item.column, " + ", number, " / 4 * ", step, ") * 4 + ", number, " % 4");
+  const int width = std::max(SharedWidth(), OwnWidth());
+  if (width == 1) return Text(item.column, " + ", number, " * ", step);
+  return Text("(", item.column, " + ", number, " / ", width, " * ", step, ") * ", width, " + ",
+              number, " % ", width);
 }
 
 // Of the element at `lane`, or of four from there on.
@@ -193,7 +210,10 @@ void TiledProduct::PartWriter::WriteColumnLoad(const std::string& to, const Bloc
     return;
   }
   writer_.Open("if (", lane, " + 3 <= ", last, ")");
-  writer_.Line(to, " = ", LoadElements(/*is_rows=*/false, buffer, Text(at, " + ", lane), 4), ";");
+  writer_.Line(to, " = ",
+               LoadElements(/*is_rows=*/false, buffer, Text(at, " + ", lane), 4,
+                            /*are_aligned=*/source_.form.lanes == 4),
+               ";");
   writer_.Close();
   writer_.Open("if (", lane, " + 3 > ", last, ")");
   std::string fours;
@@ -258,7 +278,8 @@ void TiledProduct::PartWriter::WriteSharedSums(const Block& block, const GroupIt
   std::string load = open_loads(row_loads, row_count);
   writer_.Line(rows, "[", load, "] = ",
                LoadElements(/*is_rows=*/true, block.rows.buffer,
-                            Text(row_at, " + ", load, " * ", bringers * width), width),
+                            Text(row_at, " + ", load, " * ", bringers * width), width,
+                            /*are_aligned=*/true),
                ";");
   writer_.Close();
   load = open_loads(column_loads, column_count);
@@ -328,36 +349,93 @@ std::string TiledProduct::PartWriter::WriteItemRows(const Block& block, const st
   return rows;
 }
 
+// The same of the rows at place `k`, wherever they lie. Rows behind the last are read in its
+// place, and summed for nothing.
+std::string TiledProduct::PartWriter::WriteOwnRows(const Block& block, const GroupItem& item,
+                                                   const std::string& k) {
+  const TileShape& tile = product_.tile_;
+  std::string rows = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", rows, "[", tile.rows, "];");
+  const std::string at =
+      writer_.Declare("idx", Text(block.rows.at, " + ", k, " * ", writer_.UseGiven(kRowStep)));
+  const std::string row = OpenUnrolled(tile.rows);
+  const std::string own = Text(item.row, " * ", tile.rows, " + ", row);
+  writer_.Line(rows, "[", row, "] = ",
+               LoadElement(/*is_rows=*/true, block.rows.buffer,
+                           Text(at, " + ", Lesser(Text("AS(idx, ", own, ")"), item.last_row), " * ",
+                                writer_.UseGiven(kRowPitch))),
+               ";");
+  writer_.Close();
+  return rows;
+}
+
+// How many columns an item reads as one word, in a product without shared memory.
+int TiledProduct::PartWriter::OwnWidth() const {
+  return product_.reads_rows_anywhere() ? source_.form.lanes : 1;
+}
+
+// An array of what an item reads of the columns, at a place that begins at `at`: words of 16 bytes,
+// if they lie so.
+std::string TiledProduct::PartWriter::WriteOwnColumns(const Block& block, const GroupItem& item,
+                                                      const std::string& at,
+                                                      const std::string& last) {
+  const TileShape& tile = product_.tile_;
+  const int width = OwnWidth();
+  const std::string& buffer = block.columns.buffer;
+  std::string columns = writer_.NewName("s");
+  writer_.Line(sum_type_, " ", columns, "[", tile.columns(), "];");
+  const std::string number = OpenUnrolled(tile.columns() / width);
+  const std::string lane = writer_.Declare(
+      "idx", Text("(", item.column, " + ", number, " * ", tile.item_columns, ") * ", width));
+  if (width == 1) {
+    writer_.Line(columns, "[", number, "] = ",
+                 LoadElement(/*is_rows=*/false, buffer, Text(at, " + ", Lesser(lane, last))), ";");
+    writer_.Close();
+    return columns;
+  }
+  writer_.Open("if (", lane, " + ", width - 1, " <= ", last, ")");
+  const std::string word =
+      writer_.Declare("u32x4", Text("LOAD_WORD(", buffer, ", ", at, " + ", lane, ")"));
+  const tensor::ElementType type = product_.stored_type(Part::kColumns);
+  const int of_part = width / 4;
+  for (int k = 0; k < width; ++k) {
+    const std::string part = word + "." + "xyzw"[k / of_part];
+    std::string element =
+        of_part == 1 ? Text(sum_type_ == "f32" ? "FROM_BITS_f32(" : "AS(i32, ", part, ")")
+                     : Text("AS(", LaneType(type), ", ", part, " >> ", k % of_part * 16, ")");
+    if (type != contract_.accumulator) {
+      element = WriteCast(writer_, type, contract_.accumulator, element);
+    }
+    writer_.Line(columns, "[", number, " * ", width, " + ", k, "] = AS(", sum_type_, ", ", element,
+                 ");");
+  }
+  writer_.Close();
+  writer_.Open("if (", lane, " + ", width - 1, " > ", last, ")");
+  const std::string k = OpenUnrolled(width);
+  writer_.Line(columns, "[", number, " * ", width, " + ", k, "] = ",
+               LoadElement(/*is_rows=*/false, buffer,
+                           Text(at, " + ", Lesser(Text("(", lane, " + ", k, ")"), last))),
+               ";");
+  writer_.Close();
+  writer_.Close();
+  writer_.Close();
+  return columns;
+}
+
 // Of a product.
-void TiledProduct::PartWriter::WriteDirectSums(const Block& block, const GroupItem& item) {
+void TiledProduct::PartWriter::WriteDirectSums(const Block& block, GroupItem item) {
   const TileShape& tile = product_.tile_;
   const std::string depth = writer_.UseGiven(kDepth);
   const std::string step = writer_.UseGiven(kStep);
-  // Where its columns lie.
   const std::string last = LastColumn(block);
-  const std::string lanes = writer_.NewName("k");
-  writer_.Line("idx ", lanes, "[", tile.columns(), "];");
-  const std::string place = OpenUnrolled(tile.columns());
-  const std::string lane =
-      writer_.Declare("idx", Text(item.column, " + ", place, " * ", tile.item_columns));
-  writer_.Line(lanes, "[", place, "] = ", Lesser(lane, last), ";");
-  writer_.Close();
-  const std::string first_row =
-      writer_.Declare("idx", Text(block.rows.at, " + ", item.row, " * ", tile.rows));
+  item.last_row = writer_.Declare(
+      "idx", Text(writer_.UseGiven(kRows), " - 1 - ", block.row_tile, " * ", tile.block_rows()));
   const auto add_place = [&](const std::string& round) {
     const std::string k = writer_.Declare("idx", Text(round, " + ", item.part));
     const std::string column_at =
         writer_.Declare("idx", Text(block.columns.at, " + ", k, " * ", step));
-    const std::string rows =
-        WriteItemRows(block, Text(first_row, " + ", k, " * ", tile.block_rows()));
-    const std::string columns = writer_.NewName("s");
-    writer_.Line(sum_type_, " ", columns, "[", tile.columns(), "];");
-    const std::string own = OpenUnrolled(tile.columns());
-    writer_.Line(columns, "[", own, "] = ",
-                 LoadElement(/*is_rows=*/false, block.columns.buffer,
-                             Text(column_at, " + ", lanes, "[", own, "]")),
-                 ";");
-    writer_.Close();
+    const std::string rows = WriteOwnRows(block, item, k);
+    const std::string columns = WriteOwnColumns(block, item, column_at, last);
     WriteItemProducts(item, rows, columns);
   };
   // All items go round equally often; what is left of the depth is for some of them.
@@ -377,23 +455,48 @@ void TiledProduct::PartWriter::WriteDirectSums(const Block& block, const GroupIt
 }
 
 // Opens the block of the items of part 0, with the sums of all parts of the depth added to theirs.
+// Of many parts, all items first add up some for each output.
 void TiledProduct::PartWriter::OpenSumOfParts(const GroupItem& item) {
   const TileShape& tile = product_.tile_;
   const int count = tile.rows * tile.columns();
-  const int items = tile.item_rows * tile.item_columns;
+  const int items = block_items();
+  const int outputs = count * items;
   const std::string shared = writer_.NewName("g");
-  writer_.Share(Text(sum_type_, " ", shared, "[", tile.parts * count * items, "]"));
+  writer_.Share(Text(sum_type_, " ", shared, "[", tile.parts * outputs, "]"));
   const std::string own = writer_.Declare("int", Text("LANE % ", items));
   std::string sum = OpenUnrolled(count);
-  writer_.Line(shared, "[(", item.part, " * ", count, " + ", sum, ") * ", items, " + ", own,
+  writer_.Line(shared, "[", item.part, " * ", outputs, " + ", sum, " * ", items, " + ", own,
                "] = ", item.sums, "[", sum, "];");
   writer_.Close();
   writer_.Line("BARRIER;");
+  int parts = tile.parts;
+  const int adders = std::max(1, tile.group_size / outputs);  // of an output
+  if (adders > 1 && parts >= 4 * adders) {
+    const std::string output = writer_.Declare("int", Text("LANE % ", outputs));
+    const std::string adder = writer_.Declare("int", Text("LANE / ", outputs));
+    const std::string all = writer_.NewName("s");
+    writer_.Line(sum_type_, " ", all, " = AS(", sum_type_, ", 0);");
+    writer_.Open("if (", adder, " < ", adders, ")");
+    const std::string part = writer_.NewName("j");
+    writer_.Open("for (int ", part, " = ", adder, "; ", part, " < ", parts, "; ", part,
+                 " += ", adders, ")");
+    writer_.Line(all, " += ", shared, "[", part, " * ", outputs, " + ", output, "];");
+    writer_.Close();
+    // Nobody else reads this place.
+    writer_.Line(shared, "[", adder, " * ", outputs, " + ", output, "] = ", all, ";");
+    writer_.Close();
+    writer_.Line("BARRIER;");
+    parts = adders;
+    sum = OpenUnrolled(count);
+    writer_.Line("if (", item.part, " == 0) ", item.sums, "[", sum, "] = ", shared, "[", sum, " * ",
+                 items, " + ", own, "];");
+    writer_.Close();
+  }
   writer_.Open("if (", item.is_of_block, " && ", item.part, " == 0)");
   const std::string part = writer_.NewName("j");
-  writer_.Open("for (int ", part, " = 1; ", part, " < ", tile.parts, "; ++", part, ")");
+  writer_.Open("for (int ", part, " = 1; ", part, " < ", parts, "; ++", part, ")");
   sum = OpenUnrolled(count);
-  writer_.Line(item.sums, "[", sum, "] += ", shared, "[(", part, " * ", count, " + ", sum, ") * ",
+  writer_.Line(item.sums, "[", sum, "] += ", shared, "[", part, " * ", outputs, " + ", sum, " * ",
                items, " + ", own, "];");
   writer_.Close();
   writer_.Close();

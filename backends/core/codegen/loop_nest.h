@@ -36,7 +36,8 @@ struct LoopForm {
   std::vector<bool> is_per_row;
   // A row of so many elements or fewer may be kept in shared memory; 0: it is read each time.
   int row_capacity = 0;
-  // Map: neighbours along the last axis that an item takes by words of 16 bytes.
+  // Neighbours that an item takes by words of 16 bytes: along the last axis of a Map, and of the
+  // columns of a Contract.
   int lanes = 1;
 
   auto operator<=>(const LoopForm&) const = default;  // NOLINT(modernize-use-nullptr)

@@ -7,8 +7,17 @@
 // where the item is number 4 g + t of its warp; its sums are those of the columns 2 t and 2 t + 1
 // of both rows.
 //
-// The group brings a piece of the depth of both operands to shared memory at a time, in two buffers
-// in turns as group_product_text.cc does, but with the depth fastest, so that words are read whole.
+// Both operands are laid out in words of 16 bytes of the depth, word by word of the depth and in
+// these row by row. The group brings pieces of some words to shared memory, where they lie alike,
+// so that eight rows are 128 bytes and fragments are read without conflicts of banks. Pieces are
+// copied while those before are multiplied, without a way through registers; only columns that are
+// read where they lie, or rounded on the way, take that way.
+//
+// The product library has COPY_WORD(word, buffer, at), which copies 16 bytes later; COPIES_END,
+// behind which a piece is complete; COPIES_WAIT(n), until all but the last n pieces are there;
+// LOAD_FRAGMENTS(words, at, a, b, c, d), the words of 32 bits of four blocks of eight rows, of
+// which each item names a row; TF32_WORD(word), a float32 rounded; and a function MATRIX_* of each
+// unit.
 
 #include <string>
 
@@ -22,11 +31,9 @@ using tensor::ElementType;
 namespace {
 
 constexpr int kWarp = 32;
-constexpr int kWords = 8;  // of the depth at a time
-// Rows of words begin 12 apart: the items of a warp, which read 8 rows of 4, find 32 banks.
-constexpr int kPitch = 12;
 constexpr int kWarpRows = 8;     // items along the rows
 constexpr int kWarpColumns = 4;  // and along the columns
+constexpr int kUnitWords = 2;    // of 16 bytes of the depth
 
 }  // namespace
 
@@ -62,24 +69,61 @@ std::string TiledProduct::PartWriter::LoadUnitElement(bool is_rows, ElementType 
   return WriteCast(writer_, contract_.accumulator, type, element);
 }
 
-void TiledProduct::PartWriter::WriteUnitRounds(const UnitRounds& rounds,
-                                               std::span<UnitOperand> operands, const Block& block,
-                                               const GroupItem& item) {
+// The 16 bytes of a word whose elements are brought one by one: `own` is the column of the block.
+std::string TiledProduct::PartWriter::LoadUnitWord(const UnitOperand& operand, const Block& block,
+                                                   const std::string& at, const std::string& place,
+                                                   const std::string& own) {
+  const int count = product_.word_elements();
+  const bool is_laid_out = ColumnWord() > 1;
+  const std::string words = writer_.NewName("s");
+  writer_.Line("u32 ", words, "[4];");
+  const std::string cleared = OpenUnrolled(4);
+  writer_.Line(words, "[", cleared, "] = 0u;");
+  writer_.Close();
+  const std::string k = OpenUnrolled(count);
+  std::string element_at = Text(at, " + ", own, " * ", count, " + ", k);
+  if (!is_laid_out) {
+    element_at = Text(at, " + ", k, " * ", writer_.UseGiven(kStep), " + ", own);
+    writer_.Open("if (", place, " + ", k, " < ", writer_.UseGiven(kInner), ")");
+  }
+  const std::string element =
+      LoadUnitElement(/*is_rows=*/false, operand.type, block.columns.buffer, element_at);
+  const int bits = tensor::BitWidth(operand.type);
+  std::string value = operand.type == ElementType::kFloat32
+                          ? Text("BITS_f32(", element, ")")
+                          : Text("AS(u32, AS(u", bits, ", ", element, "))");
+  if (bits < 32) {
+    value += Text(" << AS(u32, ", k, " % ", 32 / bits, " * ", bits, ")");
+  }
+  writer_.Line(words, "[", k, " / ", 32 / bits, "] |= ", value, ";");
+  if (!is_laid_out) writer_.Close();
+  writer_.Close();
+  return Text("MAKE4(u32, ", words, "[0], ", words, "[1], ", words, "[2], ", words, "[3])");
+}
+
+void TiledProduct::PartWriter::WriteFragmentRounds(
+    std::span<UnitOperand> operands, const Block& block, const GroupItem& item,
+    const std::function<void(const std::string&)>& multiply) {
   const TileShape& tile = product_.tile_;
-  // An item brings elements of one place of each piece of the depth, every so manieth.
-  const int bringers = tile.group_size / rounds.depth;
+  const int word = product_.word_elements();
+  constexpr int kWords = kPieceWords;
+  constexpr int kStages = kPieceStages;
+  // An item brings words of one place of each piece, every so manieth.
+  const int bringers = tile.group_size / kWords;
   const std::string place = writer_.Declare("int", Text("LANE / ", bringers));
   const std::string lane = writer_.Declare("int", Text("LANE % ", bringers));
-  for (UnitOperand& operand : operands) {
-    operand.loads = static_cast<int>(CeilDiv(operand.count, bringers));
-  }
   const std::string last = LastColumn(block);
-  DepthCursor cursor(*this, item, place);
-  const std::string count = cursor.WriteRounds(rounds.depth);
+  DepthCursor cursor(*this, item, Text(place, " * ", word));
+  const std::string rounds = cursor.WriteRounds(kWords * word);
   const std::string round = writer_.NewName("k");
-  writer_.Open("for (idx ", round, " = 0; ", round, " <= ", count, "; ++", round, ")");
-
-  // Opens a loop over what an item brings of an operand.
+  writer_.Open("for (idx ", round, " = 0; ", round, " < ", rounds, " + ", kStages - 1, "; ++",
+               round, ")");
+  writer_.Open("if (", round, " >= ", kStages - 1, ")");
+  writer_.Line("COPIES_WAIT(", kStages - 2, ");");
+  writer_.Line("BARRIER;");
+  writer_.Close();
+  const std::string to = writer_.Declare(
+      "int", Text("(AS(int, ", round, " % ", kStages, ") * ", kWords, " + ", place, ")"));
   const auto open_loads = [&](const UnitOperand& operand) {
     std::string load = OpenUnrolled(operand.loads);
     if (operand.loads * bringers != operand.count) {
@@ -88,91 +132,112 @@ void TiledProduct::PartWriter::WriteUnitRounds(const UnitRounds& rounds,
     }
     return load;
   };
-  for (UnitOperand& operand : operands) {
-    operand.elements = writer_.NewName("s");
-    const std::string_view type =
-        operand.type == contract_.accumulator ? sum_type_ : LaneType(operand.type);
-    writer_.Line(type, " ", operand.elements, "[", operand.loads, "];");
-    const std::string load = OpenUnrolled(operand.loads);
-    writer_.Line(operand.elements, "[", load, "] = AS(", type, ", 0);");
-    writer_.Close();
-  }
-  writer_.Open("if (", cursor.is_inside(), ")");
+  const auto word_of = [&](const UnitOperand& operand, const std::string& load) {
+    return Text(operand.shared, "[", to, " * ", operand.count, " + ", lane, " + ", load, " * ",
+                bringers, "]");
+  };
   const std::string row_at = writer_.Declare(
-      "idx", Text(block.rows.at, " + ", cursor.row_place(), " * ", tile.block_rows(), " + ", lane));
+      "idx", Text(block.rows.at, " + ", cursor.row_place(), " * ", tile.block_rows()));
   const std::string column_at =
       writer_.Declare("idx", Text(block.columns.at, " + ", cursor.column_offset()));
-  for (const UnitOperand& operand : operands) {
+  const std::string is_inside = writer_.Declare("bool", cursor.is_inside());
+  for (UnitOperand& operand : operands) {
+    operand.loads = static_cast<int>(CeilDiv(operand.count, bringers));
+    const Part part = PartOf(operand.is_rows);
+    operand.is_copied =
+        tensor::BitWidth(product_.stored_type(part)) == tensor::BitWidth(operand.type) &&
+        (operand.is_rows || ColumnWord() > 1);
+    if (!operand.is_copied) {
+      operand.elements = writer_.NewName("s");
+      writer_.Line("u32x4 ", operand.elements, "[", operand.loads, "];");
+    }
     const std::string load = open_loads(operand);
     const std::string own = Text("AS(idx, ", lane, " + ", load, " * ", bringers, ")");
-    const std::string at = operand.is_rows ? Text(row_at, " + ", load, " * ", bringers)
-                                           : Text(column_at, " + ", Lesser(own, last));
-    const std::string& buffer = operand.is_rows ? block.rows.buffer : block.columns.buffer;
-    writer_.Line(operand.elements, "[", load,
-                 "] = ", LoadUnitElement(operand.is_rows, operand.type, buffer, at), ";");
+    const std::string zero = "MAKE4(u32, 0u, 0u, 0u, 0u)";
+    if (operand.is_copied) {
+      const Location& from = operand.is_rows ? block.rows : block.columns;
+      writer_.Open("if (", is_inside, ")");
+      writer_.Line("COPY_WORD(", word_of(operand, load), ", ", from.buffer, ", ",
+                   operand.is_rows ? row_at : column_at, " + ", own, " * ", word, ");");
+      writer_.Close();
+      writer_.Open("if (!", is_inside, ")");
+      writer_.Line(word_of(operand, load), " = ", zero, ";");
+      writer_.Close();
+    } else {
+      const std::string element = Text(operand.elements, "[", load, "]");
+      writer_.Line(element, " = ", zero, ";");
+      writer_.Open("if (", is_inside, ")");
+      const std::string value =
+          LoadUnitWord(operand, block, column_at, cursor.place(), Lesser(own, last));
+      writer_.Line(element, " = ", value, ";");
+      writer_.Close();
+    }
     writer_.Close();
   }
-  cursor.Advance(rounds.depth);
+  writer_.Line("COPIES_END;");
+  cursor.Advance(kWords * word);
+  writer_.Open("if (", round, " >= ", kStages - 1, ")");
+  multiply(writer_.Declare("int", Text("AS(int, (", round, " + 1) % ", kStages, ") * ", kWords)));
   writer_.Close();
-
-  writer_.Open("if (", round, " > 0)");
-  rounds.multiply(writer_.Declare("int", Text("AS(int, (", round, " + 1) % 2)")));
-  writer_.Close();
-
-  const std::string to = writer_.Declare("int", Text("AS(int, ", round, " % 2)"));
-  for (UnitOperand operand : operands) {
+  for (const UnitOperand& operand : operands) {
+    if (operand.is_copied) continue;
     const std::string load = open_loads(operand);
-    operand.elements += Text("[", load, "]");
-    rounds.put(operand, to, Text(lane, " + ", load, " * ", bringers), place);
+    writer_.Line(word_of(operand, load), " = ", operand.elements, "[", load, "];");
     writer_.Close();
   }
-  writer_.Line("BARRIER;");
   writer_.Close();
 }
 
-std::string TiledProduct::PartWriter::UnitWord(const UnitOperand& operand,
-                                               const std::string& parity, const std::string& row,
-                                               int first) {
-  return Text(operand.shared, "[(", parity, " * ", operand.count, " + ", row, ") * ", kPitch,
-              " + LANE % ", kWarpColumns, " + ", first, "]");
+// Of each block of eight rows of a fragment, an item names a row: those of an operand's rows are
+// two blocks of rows of two words, those of the columns two words of two blocks of columns.
+std::string TiledProduct::PartWriter::WriteFragmentPlace(const UnitOperand& operand,
+                                                         const GroupItem& item) {
+  const TileShape& tile = product_.tile_;
+  const std::string in_block = Text("LANE % ", kWarpRows);
+  const std::string odd_block = Text("LANE / ", kWarpRows, " % 2");
+  const std::string late_block = Text("LANE % ", kWarp, " / ", 2 * kWarpRows);
+  if (operand.is_rows) {
+    return writer_.Declare(
+        "int", Text("(", item.row, " / ", kWarpRows, " * ", tile.rows, " + ", odd_block, ") * ",
+                    kWarpRows, " + ", in_block, " + ", late_block, " * ", operand.count));
+  }
+  return writer_.Declare("int", Text("(", item.column, " / ", kWarpColumns, " * ",
+                                     tile.columns() / 2, " + ", late_block, ") * ", kWarpRows,
+                                     " + ", in_block, " + ", odd_block, " * ", operand.count));
 }
 
-// An item has the sums of two columns of a unit's block, but brings the words of column g.
-std::string TiledProduct::PartWriter::UnitColumnOf(const GroupItem& item,
-                                                   const std::string& number) const {
-  return Text("(", item.column, " / ", kWarpColumns, " * ", product_.tile_.columns() / 2, " + ",
-              number, ") * ", 2 * kWarpColumns, " + LANE / ", kWarpColumns, " % ", kWarpRows);
+// Reads `count` fragments, two blocks of rows or columns each, of the words from `word` on.
+std::string TiledProduct::PartWriter::LoadFragments(const UnitOperand& operand,
+                                                    const std::string& word, int count) {
+  std::string words = writer_.NewName("s");
+  writer_.Line("u32 ", words, "[", count * 4, "];");
+  const std::string number = OpenUnrolled(count);
+  writer_.Line("LOAD_FRAGMENTS(", operand.shared, ", ", word, " * ", operand.count, " + ",
+               operand.place, " + ", number, " * ", 2 * kWarpRows, ", ", words, "[", number,
+               " * 4], ", words, "[", number, " * 4 + 1], ", words, "[", number, " * 4 + 2], ",
+               words, "[", number, " * 4 + 3]);");
+  writer_.Close();
+  return words;
 }
 
 void TiledProduct::PartWriter::WriteUnitProducts(const MatrixUnit& unit,
                                                  std::span<const UnitOperand> operands,
-                                                 const std::string& parity, const GroupItem& item) {
+                                                 const std::string& word, const GroupItem& item) {
   const TileShape& tile = product_.tile_;
   const int row_blocks = tile.rows / 2;
   const int column_blocks = tile.columns() / 2;
-  const std::string a = writer_.NewName("s");
-  const std::string b = writer_.NewName("s");
-  writer_.Line("u32 ", a, "[", row_blocks * 4, "];");
-  writer_.Line("u32 ", b, "[", column_blocks * 2, "];");
-  std::string i = OpenUnrolled(row_blocks);
-  for (const int half : {0, 1}) {
-    const std::string row =
-        writer_.Declare("int", MatrixRowOf(item, Text("(", i, " * 2 + ", half, ")")));
-    for (const int words : {0, 1}) {
-      writer_.Line(a, "[", i, " * 4 + ", half + 2 * words,
-                   "] = ", UnitWord(operands[0], parity, row, words * kWords / 2), ";");
+  const std::string a = LoadFragments(operands[0], word, row_blocks);
+  const std::string b = LoadFragments(operands[1], word, column_blocks / 2);
+  if (unit.rows == ElementType::kFloat32) {
+    for (const auto& [words, count] :
+         {std::pair(a, row_blocks * 4), std::pair(b, column_blocks * 2)}) {
+      const std::string number = OpenUnrolled(count);
+      writer_.Line(words, "[", number, "] = TF32_WORD(", words, "[", number, "]);");
+      writer_.Close();
     }
   }
-  writer_.Close();
-  std::string j = OpenUnrolled(column_blocks);
-  const std::string column = writer_.Declare("int", UnitColumnOf(item, j));
-  for (const int words : {0, 1}) {
-    writer_.Line(b, "[", j, " * 2 + ", words,
-                 "] = ", UnitWord(operands[1], parity, column, words * kWords / 2), ";");
-  }
-  writer_.Close();
-  i = OpenUnrolled(row_blocks);
-  j = OpenUnrolled(column_blocks);
+  const std::string i = OpenUnrolled(row_blocks);
+  const std::string j = OpenUnrolled(column_blocks);
   std::string arguments;
   for (const int row : {0, 1}) {
     for (const int own : {0, 1}) {
@@ -190,29 +255,25 @@ void TiledProduct::PartWriter::WriteUnitProducts(const MatrixUnit& unit,
 void TiledProduct::PartWriter::WriteMatrixSums(const MatrixUnit& unit, const Block& block,
                                                const GroupItem& item) {
   const TileShape& tile = product_.tile_;
-  UnitOperand operands[] = {{true, tile.block_rows(), unit.rows, {}, {}},
-                            {false, tile.block_columns(), unit.columns, {}, {}}};
+  UnitOperand operands[] = {
+      {.is_rows = true, .count = tile.block_rows(), .type = unit.rows},
+      {.is_rows = false, .count = tile.block_columns(), .type = unit.columns}};
   for (UnitOperand& operand : operands) {
     operand.shared = writer_.NewName("g");
-    writer_.Share(Text("u32 ", operand.shared, "[", 2 * operand.count * kPitch, "]"));
+    writer_.Share(
+        Text("u32x4 ", operand.shared, "[", kPieceStages * kPieceWords * operand.count, "]"));
+    operand.place = WriteFragmentPlace(operand, item);
   }
-  UnitRounds rounds;
-  rounds.depth = kWords * 4 / unit.element_bytes;
-  rounds.multiply = [&](const std::string& parity) {
-    if (unit.is_split) {
-      WriteSplitProducts(unit, operands, parity, item);
-    } else {
-      WriteUnitProducts(unit, operands, parity, item);
+  WriteFragmentRounds(operands, block, item, [&](const std::string& first) {
+    for (int word = 0; word < kPieceWords; word += kUnitWords) {
+      const std::string at = Text("(", first, " + ", word, ")");
+      if (unit.is_split) {
+        WriteSplitProducts(unit, operands, at, item);
+      } else {
+        WriteUnitProducts(unit, operands, at, item);
+      }
     }
-  };
-  const std::string put = unit.is_split ? "PUT_SCALED" : Text("PUT", unit.element_bytes);
-  rounds.put = [&](const UnitOperand& operand, const std::string& parity, const std::string& row,
-                   const std::string& place) {
-    writer_.Line(put, "(", operand.shared, ", ((", parity, " * ", operand.count, " + ", row, ") * ",
-                 kPitch, ") * ", 4 / unit.element_bytes, " + ", place, ", ", operand.elements,
-                 ");");
-  };
-  WriteUnitRounds(rounds, operands, block, item);
+  });
   if (unit.is_split) FinishSplitSums(block, item);
 }
 

@@ -13,8 +13,8 @@
 // made
 //   again by plain multiply-adds, whose result is then the same bit by bit.
 //
-// The product library defines PUT_SCALED, which stores a scaled element; SPLIT, which makes two
-// parts of it; and UNSCALED, which scales a sum back.
+// The product library defines SPLIT, which scales an element and leaves its large part in its
+// place; UNSCALED, which scales a sum back; and MATRIX_tf32_FROM_ZERO, whose sums begin with zeros.
 
 #include <string>
 
@@ -25,62 +25,42 @@ namespace onnxifi::codegen {
 
 void TiledProduct::PartWriter::WriteSplitProducts(const MatrixUnit& unit,
                                                   std::span<const UnitOperand> operands,
-                                                  const std::string& parity,
-                                                  const GroupItem& item) {
+                                                  const std::string& word, const GroupItem& item) {
   const TileShape& tile = product_.tile_;
   const int row_blocks = tile.rows / 2;
   const int column_blocks = tile.columns() / 2;
-  constexpr int kHalf = 4;  // words of the depth, of 8
   struct SplitWords {
     std::string large, small;
   };
-  const auto declare = [&](int count) {
-    SplitWords parts{writer_.NewName("s"), writer_.NewName("s")};
-    for (const std::string& name : {parts.large, parts.small}) {
-      writer_.Line("u32 ", name, "[", count, "];");
-    }
+  const auto split = [&](const std::string& words, int count) {
+    SplitWords parts{words, writer_.NewName("s")};
+    writer_.Line("u32 ", parts.small, "[", count, "];");
+    const std::string number = OpenUnrolled(count);
+    writer_.Line("SPLIT(", words, "[", number, "], ", parts.small, "[", number, "]);");
+    writer_.Close();
     return parts;
   };
-  const auto split = [&](const std::string& word, const SplitWords& parts,
-                         const std::string& place) {
-    writer_.Line("SPLIT(", word, ", ", parts.large, "[", place, "], ", parts.small, "[", place,
-                 "]);");
-  };
-  const SplitWords b = declare(column_blocks * 2);
-  std::string j = OpenUnrolled(column_blocks);
-  const std::string column = writer_.Declare("int", UnitColumnOf(item, j));
-  for (const int words : {0, 1}) {
-    split(UnitWord(operands[1], parity, column, words * kHalf), b, Text(j, " * 2 + ", words));
-  }
-  writer_.Close();
+  const SplitWords b =
+      split(LoadFragments(operands[1], word, column_blocks / 2), column_blocks * 2);
+  const SplitWords a = split(LoadFragments(operands[0], word, row_blocks), row_blocks * 4);
   const std::string i = OpenUnrolled(row_blocks);
-  const SplitWords a = declare(4);
-  for (const int half : {0, 1}) {
-    const std::string row =
-        writer_.Declare("int", MatrixRowOf(item, Text("(", i, " * 2 + ", half, ")")));
-    for (const int words : {0, 1}) {
-      split(UnitWord(operands[0], parity, row, words * kHalf), a, Text(half + 2 * words));
-    }
-  }
   const std::string sums = writer_.NewName("s");
   writer_.Line(sum_type_, " ", sums, "[", column_blocks * 4, "];");
-  const std::string sum = OpenUnrolled(column_blocks * 4);
-  writer_.Line(sums, "[", sum, "] = AS(", sum_type_, ", 0);");
-  writer_.Close();
   // The smallest first. Each needs the sums of the one before, so another block comes between.
-  const auto multiply = [&](const std::string& rows, const std::string& columns) {
-    j = OpenUnrolled(column_blocks);
+  const auto multiply = [&](std::string_view how, const std::string& rows,
+                            const std::string& columns) {
+    const std::string j = OpenUnrolled(column_blocks);
     std::string arguments = Text(sums, "[", j, " * 4]");
     for (int k = 1; k < 4; ++k) arguments += Text(", ", sums, "[", j, " * 4 + ", k, "]");
-    for (int k = 0; k < 4; ++k) arguments += Text(", ", rows, "[", k, "]");
+    for (int k = 0; k < 4; ++k) arguments += Text(", ", rows, "[", i, " * 4 + ", k, "]");
     for (int k = 0; k < 2; ++k) arguments += Text(", ", columns, "[", j, " * 2 + ", k, "]");
-    writer_.Line(unit.name, "(", arguments, ");");
+    writer_.Line(unit.name, how, "(", arguments, ");");
     writer_.Close();
   };
-  multiply(a.small, b.large);
-  multiply(a.large, b.small);
-  multiply(a.large, b.large);
-  j = OpenUnrolled(column_blocks);
+  multiply("_FROM_ZERO", a.small, b.large);
+  multiply("", a.large, b.small);
+  multiply("", a.large, b.large);
+  const std::string j = OpenUnrolled(column_blocks);
   for (const int row : {0, 1}) {
     for (const int own : {0, 1}) {
       writer_.Line(item.sums, "[(", i, " * 2 + ", row, ") * ", tile.columns(), " + ", j, " * 2 + ",
@@ -102,12 +82,17 @@ void TiledProduct::PartWriter::FinishSplitSums(const Block& block, const GroupIt
         writer_.Line(own, " = AS(", sum_type_, ", 0);");
         DepthCursor cursor(*this, item, "0");
         writer_.Open("while (", cursor.is_inside(), ")");
-        const std::string row_at = Text(block.rows.at, " + ", cursor.row_place(), " * ",
-                                        product_.tile_.block_rows(), " + ", row);
-        const std::string column_at =
-            Text(block.columns.at, " + ", cursor.column_offset(), " + ", lane);
-        WriteProduct(own, LoadElement(/*is_rows=*/true, block.rows.buffer, row_at),
-                     LoadElement(/*is_rows=*/false, block.columns.buffer, column_at));
+        const std::string place = writer_.Declare("idx", cursor.row_place());
+        // Places that fill up words are zeros in the rows; there need be none in the columns.
+        const bool has_taps = product_.is_window();
+        writer_.Open("if (", cursor.channel(), " < ",
+                     has_taps ? writer_.UseDim(contract_.inner[0]) : writer_.UseGiven(kInner), ")");
+        const std::string own_lane = has_taps ? Text(cursor.tap_offset(), " + ", lane) : lane;
+        WriteProduct(
+            own, LoadElement(/*is_rows=*/true, block.rows.buffer, RowAt(block.rows.at, place, row)),
+            LoadElement(/*is_rows=*/false, block.columns.buffer,
+                        ColumnAt(block.columns.at, cursor.channel(), own_lane)));
+        writer_.Close();
         cursor.Advance(1);
         writer_.Close();
       });

@@ -57,7 +57,9 @@ class BoundTiled final : public device::BoundKernel {
       const Operand& operand = operands_[NumberOf(part)];
       return operand.panels != nullptr ? "constant" : operand.is_in_place ? "in place" : "laid out";
     };
-    return "rows " + what(Part::kRows) + ", columns " + what(Part::kColumns) + std::string(units_);
+    std::string detail = "rows " + what(Part::kRows) + ", columns " + what(Part::kColumns);
+    if (part_count_ > 1) detail += ", depth in " + std::to_string(part_count_) + " parts";
+    return detail + std::string(units_);
   }
 
   // Where the sums find an operand: in what was laid out at the binding, in a buffer of the
@@ -90,6 +92,7 @@ class BoundTiled final : public device::BoundKernel {
   std::vector<KernelLaunch> before_;  // lay out what is no constant, sum parts of the depth
   std::array<Operand, 2> operands_;
   int64_t part_offset_bytes_ = 0;  // of the sums of parts of the depth
+  int64_t part_count_ = 1;
 };
 
 class TiledKernel final : public device::Kernel {
@@ -109,10 +112,12 @@ class TiledKernel final : public device::Kernel {
     int64_t scratch_bytes = 0;
     for (const Part part : kOperands) {
       BoundTiled::Operand& operand = kernel->operands_[NumberOf(part)];
-      if (part == Part::kColumns && bound.has_columns_in_place) {
+      const bool is_rows = part == Part::kRows;
+      if (is_rows ? bound.has_rows_in_place : bound.has_columns_in_place) {
+        const int read = is_rows ? product_.row_read() : product_.column_read();
         operand.is_in_place = true;
-        operand.buffer = step.reads[static_cast<size_t>(product_.column_read())].buffer;
-        operand.offset_bytes = bound.column_offset_bytes;
+        operand.buffer = step.reads[static_cast<size_t>(read)].buffer;
+        operand.offset_bytes = is_rows ? bound.row_offset_bytes : bound.column_offset_bytes;
         continue;
       }
       ONNXIFI_ASSIGN_OR_RETURN(KernelLaunch launch, MakeLaunch(part, bound));
@@ -130,6 +135,7 @@ class TiledKernel final : public device::Kernel {
       ONNXIFI_ASSIGN_OR_RETURN(KernelLaunch parts, MakeLaunch(Part::kDepthParts, bound));
       kernel->before_.push_back(std::move(parts));
       kernel->part_offset_bytes_ = scratch_bytes;
+      kernel->part_count_ = bound.part_count;
       scratch_bytes += Scratch::Aligned(bound.part_bytes);
     }
     ONNXIFI_RETURN_IF_ERROR(services_.scratch.Reserve(scratch_bytes));
@@ -185,21 +191,62 @@ class TiledKernel final : public device::Kernel {
   std::array<std::shared_ptr<const Panels>, 2> panels_;  // shared with what is bound
 };
 
+// Of a product whose rows are a symbol: few rows have tiles of their own.
+class TiledByRowsKernel final : public device::Kernel {
+ public:
+  struct Choice {
+    TiledProduct product;
+    int64_t most_rows = 0;  // 0: any
+  };
+  TiledByRowsKernel(const std::vector<Choice>& choices, const Capabilities& capabilities,
+                    Services& services)
+      : product_(choices.back().product) {
+    for (const Choice& choice : choices) {
+      most_rows_.push_back(choice.most_rows);
+      kernels_.push_back(std::make_unique<TiledKernel>(choice.product, capabilities, services));
+    }
+  }
+
+  Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
+                                                    device::Addresses constants) override {
+    const int64_t rows = product_.RowsOf(step);
+    size_t number = 0;
+    while (most_rows_[number] != 0 && most_rows_[number] < rows) ++number;
+    Result<std::unique_ptr<device::BoundKernel>> bound = kernels_[number]->Bind(step, constants);
+    // Its constants may have no place of their own, or a captured stream none to lay them out.
+    if (bound.ok() || number + 1 == kernels_.size()) return bound;
+    return kernels_.back()->Bind(step, constants);
+  }
+
+ private:
+  const TiledProduct product_;
+  std::vector<int64_t> most_rows_;
+  std::vector<std::unique_ptr<TiledKernel>> kernels_;
+};
+
 class TiledRecipe final : public Recipe {
  public:
-  TiledRecipe(TiledProduct product, const Capabilities& capabilities)
-      : product_(std::move(product)), capabilities_(capabilities) {}
+  using Choice = TiledByRowsKernel::Choice;
+  // The last choice is for any rows.
+  TiledRecipe(std::vector<Choice> choices, const Capabilities& capabilities)
+      : choices_(std::move(choices)),
+        product_(choices_.back().product),
+        capabilities_(capabilities) {}
   std::string_view implementation() const override {
     if (product_.is_transposed()) return "tiled transposed convolution";
     return product_.is_window() ? "tiled convolution" : "tiled product";
   }
   tensor::Precision precision() const override { return product_.precision(); }
   std::unique_ptr<device::Kernel> Build(Services& services) const override {
+    if (choices_.size() > 1) {
+      return std::make_unique<TiledByRowsKernel>(choices_, capabilities_, services);
+    }
     return std::make_unique<TiledKernel>(product_, capabilities_, services);
   }
 
  private:
-  const TiledProduct product_;
+  const std::vector<Choice> choices_;
+  const TiledProduct& product_;
   const Capabilities capabilities_;
 };
 
@@ -209,10 +256,16 @@ Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
                                                   const Capabilities& capabilities,
                                                   const Tuning& tuning) {
   ONNXIFI_RETURN_IF_ERROR(CheckTiles(facts.program, facts.step));
-  TiledProduct product(facts.program, facts.step);
-  product.SetTile(tuning.TileFor(product.least_rows(), product.most_depth(), product.sum_bits(),
-                                 product.known_columns().value_or(Tuning::kManyColumns)),
-                  capabilities.matrix_units);
+  const auto with_tile_for = [&](int64_t rows) {
+    TiledProduct product(facts.program, facts.step);
+    product.SetTile(tuning.TileFor(rows, product.most_depth(), product.sum_bits(),
+                                   product.known_columns().value_or(Tuning::kManyColumns),
+                                   product.known_depth()),
+                    capabilities.matrix_units);
+    return product;
+  };
+  const TiledProduct untiled(facts.program, facts.step);
+  TiledProduct product = with_tile_for(untiled.least_rows());
   // A group sums an output then (contract.cc).
   constexpr int64_t kMaxItemDepth = 32768;
   if (product.item_depth() > kMaxItemDepth) {
@@ -220,8 +273,18 @@ Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
                   "A sum of so few rows leaves " + std::to_string(product.item_depth()) +
                       " products to an item; the most is " + std::to_string(kMaxItemDepth) + ".");
   }
+  std::vector<TiledRecipe::Choice> choices;
+  if (tuning.are_items_lanes && untiled.has_symbolic_rows()) {
+    for (const int64_t rows : {1, 4, 8}) {
+      TiledProduct few = with_tile_for(rows);
+      if (few.reads_rows_anywhere() && few.item_depth() <= kMaxItemDepth) {
+        choices.push_back({std::move(few), rows});
+      }
+    }
+  }
+  choices.push_back({std::move(product)});
   return std::unique_ptr<const Recipe>(
-      std::make_unique<TiledRecipe>(std::move(product), capabilities));
+      std::make_unique<TiledRecipe>(std::move(choices), capabilities));
 }
 
 }  // namespace onnxifi::codegen

@@ -8,6 +8,7 @@
 
 #include "backends/core/codegen/tiled_numbers.h"
 #include "backends/core/codegen/tiled_product.h"
+#include "backends/core/codegen/tuning.h"
 
 namespace onnxifi::codegen {
 namespace {
@@ -23,9 +24,9 @@ using tensor::Extents;
 // Up to this many rows, columns are read once or twice, for which they are not laid out anew.
 constexpr int64_t kFewRowTiles = 2;
 
-// A depth up to the first is no work to share out, one behind the second is too much for a group of
-// any number. Parts are as long as they are worth their sums, and not longer than a group's loops
-// may be anywhere.
+// Where nobody knows how many groups keep the device busy, a depth up to the first is no work to
+// share out. One behind the second is too much for a group of any number. Parts are as long as they
+// are worth their sums, and not longer than a group's loops may be anywhere.
 constexpr int64_t kShallow = 16384;
 constexpr int64_t kDeep = 49152;
 constexpr int64_t kFewBlocks = 64;
@@ -89,8 +90,12 @@ class TiledProduct::Geometry {
     parts_ = product_.is_window() ? contract_.group : 1;
     at(kRows) = tensor::ElementCount(row_extents_) / parts_;
     at(kRowTiles) = CeilDiv(at(kRows), tile.block_rows());
-    at(kDepth) = tensor::ElementCount(inner_);
-    at(kChannels) = product_.is_window() ? inner_[0] : at(kDepth);
+    at(kInner) = tensor::ElementCount(inner_);
+    const int64_t channels = product_.is_window() ? inner_[0] : at(kInner);
+    at(kChannels) = CeilDiv(channels, word_) * word_;
+    at(kDepth) = channels == 0 ? 0 : at(kInner) / channels * at(kChannels);
+    at(kChannelWords) = at(kChannels) / word_;
+    at(kDepthWords) = at(kDepth) / word_;
     at(kChunks) = CeilDiv(at(kDepth), kChunk);
     pitches_ = PitchesOf(column_extents_);
     at(kColumns) = tensor::ElementCount(column_extents_);
@@ -100,13 +105,14 @@ class TiledProduct::Geometry {
     at(kLastStart) = at(kColumnTiles) * tile.block_columns();
     MakeOperands();
     bound.has_columns_in_place = product_.reads_tensor() || TryInPlace(bound);
+    bound.has_rows_in_place = TryRowsInPlace(bound);
     const bool is_empty = tensor::ElementCount(step_.domain) == 0;
     at(kItems) = is_empty ? 0
                           : tensor::ElementCount(batch_) * parts_ * output_phases_ * at(kRowTiles) *
                                 at(kColumnTiles);
     if (is_empty) at(kRowItems) = at(kColumnItems) = 0;
     CutDepth(bound);
-    bound.row_bytes = row_elements_ * ElementBytes(Part::kRows);
+    bound.row_bytes = bound.has_rows_in_place ? 0 : row_elements_ * ElementBytes(Part::kRows);
     bound.column_bytes =
         bound.has_columns_in_place ? 0 : column_elements_ * ElementBytes(Part::kColumns);
 
@@ -123,29 +129,69 @@ class TiledProduct::Geometry {
     }
     bound.rows = MakeOperandLoops(!product_.columns_are_a_, row_elements_);
     bound.columns = MakeOperandLoops(product_.columns_are_a_, column_elements_);
-    bound.sums = MakeSumLoops(has_gaps, bound.has_columns_in_place);
+    bound.sums = MakeSumLoops(has_gaps, bound.has_columns_in_place, bound.has_rows_in_place);
+    bound.sums.form.lanes = ColumnLanes(bound);
     bound.depth_parts = bound.sums;
     bound.sums.form.is_grouped = bound.part_bytes > 0;
     return bound;
   }
 
  private:
-  // Where items bring the depth to shared memory; taps of transposed convolutions are few.
+  // Of what is laid out for fragments, how many elements of a column follow each other. Else how
+  // many columns are a word of 16 bytes, if every block's columns begin with one at each place of
+  // the depth.
+  int ColumnLanes(const Bound& bound) const {
+    const TileShape& tile = product_.tile_;
+    if (!tile.is_of_group() || product_.reads_tensor()) return 1;
+    if (word_ > 1) return bound.has_columns_in_place ? 1 : word_;
+    const auto bytes = static_cast<int>(ElementBytes(Part::kColumns));
+    if (bytes != 4 && (bytes != 2 || tile.depth > 0)) return 1;
+    const int lanes = 16 / bytes;
+    const auto is_word = [&](int64_t step) { return step % lanes == 0; };
+    bool is_aligned = !product_.is_window();
+    if (bound.has_columns_in_place) {
+      is_aligned = is_word(bound.column_offset_bytes / bytes) && is_word(given_[kStep]) &&
+                   std::all_of(column_batch_.begin(), column_batch_.end(), is_word);
+    }
+    return is_aligned && tile.columns() % lanes == 0 ? lanes : 1;
+  }
+
+  // Taps of transposed convolutions are few.
   void CutDepth(Bound& bound) {
     const TileShape& tile = product_.tile_;
-    const int64_t depth = at(kDepth);
-    const bool has_few_blocks = at(kItems) <= kFewBlocks;
-    if (tile.depth == 0 || !tile.is_of_group() || product_.is_transposed() || at(kItems) == 0 ||
-        depth <= (has_few_blocks ? kShallow : kDeep)) {
+    if (!tile.is_of_group() || product_.is_transposed() || product_.reads_tensor() ||
+        at(kItems) == 0) {
       return;
     }
-    const int64_t length = std::min(
-        kMaxPart, has_few_blocks ? std::max(kMinPart, CeilDiv(depth, kFewBlocks)) : kMaxPart);
+    const int64_t length = DepthPartLength();
+    if (length >= at(kDepth)) return;
     at(kDepthPartLength) = length;
-    at(kDepthPartCount) = CeilDiv(depth, length);
+    at(kDepthPartCount) = CeilDiv(at(kDepth), length);
+    bound.part_count = at(kDepthPartCount);
     at(kDepthPartItems) = at(kItems) * at(kDepthPartCount);
+    at(kJoinItems) = at(kItems) * tile.rows;
     bound.part_bytes = at(kDepthPartItems) * tile.block_rows() * tile.block_columns() *
                        (tensor::BitWidth(contract_.accumulator) / 8);
+  }
+
+  int64_t DepthPartLength() const {
+    const TileShape& tile = product_.tile_;
+    const int64_t depth = given_[kDepth];
+    const int64_t blocks = given_[kItems];
+    // Items that read for themselves share it out as they are.
+    if (tile.depth == 0) return depth;
+    if (tile.busy_groups == 0) {
+      if (depth <= (blocks <= kFewBlocks ? kShallow : kDeep)) return depth;
+      return std::min(kMaxPart, blocks <= kFewBlocks
+                                    ? std::max(kMinPart, CeilDiv(depth, kFewBlocks))
+                                    : kMaxPart);
+    }
+    // Whole rounds of what a group brings, or its items read, at once.
+    const int64_t step = std::max({tile.depth, 16, kPieceWords * word_});
+    const int64_t count = std::min(tile.busy_groups / blocks, depth / Tuning::kMinBusyDepth);
+    int64_t length = count < 2 ? depth : CeilDiv(CeilDiv(depth, count), step) * step;
+    if (length > kDeep) length = kMaxPart;
+    return length;
   }
 
   int64_t& at(int number) { return given_[static_cast<size_t>(number)]; }
@@ -214,6 +260,11 @@ class TiledProduct::Geometry {
       matrices = MakeBatch(!product_.columns_are_a_, row_packed_, row_batch_);
     }
     row_elements_ = matrices * at(kRowTiles) * panel;
+    at(kRowStep) = tile.block_rows();
+    at(kRowPitch) = 1;
+    at(kRowTilePitch) = panel;
+    at(kRowPartPitch) = at(kRowTiles) * panel;
+    for (int64_t& step : row_batch_) step *= at(kRowPartPitch);
     at(kRowItems) = tile.are_items_lanes ? row_elements_ : matrices * at(kRowTiles) * at(kChunks);
     if (product_.is_window()) {
       const int64_t channels = contract_.group * at(kChannels);
@@ -224,7 +275,7 @@ class TiledProduct::Geometry {
       lines += 1 - lines % 2;
       at(kStep) = lines * line;
       at(kPartPitch) = at(kChannels) * at(kStep);
-      at(kTilePitch) = tile.block_columns();
+      at(kTilePitch) = int64_t{tile.block_columns()} * word_;
       column_packed_ = {0};
       column_batch_ = {channels * at(kStep)};
       const int64_t rows_of_image =
@@ -233,7 +284,7 @@ class TiledProduct::Geometry {
       at(kColumnItems) = batch_[0] * channels * rows_of_image;
       if (tile.are_items_lanes) at(kColumnItems) *= image_.back();
       // The last block of the last channel is read to its end.
-      column_elements_ = batch_[0] * column_batch_[0] + tile.block_columns();
+      column_elements_ = batch_[0] * column_batch_[0] + at(kTilePitch);
       return;
     }
     matrices = MakeBatch(product_.columns_are_a_, column_packed_, column_batch_);
@@ -253,7 +304,7 @@ class TiledProduct::Geometry {
     const int64_t columns = product_.tile_.block_columns();
     // A group reads no column behind the last.
     const bool is_of_group = product_.tile_.is_of_group();
-    if (!product_.HasPlainColumns() || !view.guards.empty() ||
+    if (!product_.IsPlain(Part::kColumns) || !view.guards.empty() ||
         (!is_of_group && at(kColumns) < columns)) {
       return false;
     }
@@ -270,9 +321,12 @@ class TiledProduct::Geometry {
       }
       step = view.strides[1];
     } else {
-      // Constants are laid out once, and anything else that is read often enough.
-      const bool is_read_often = !is_of_group && at(kRowTiles) > kFewRowTiles;
-      if (product_.IsConstant(Part::kColumns) || is_read_often || inner_.empty()) return false;
+      // Constants are laid out once, but for items that read them once, and anything else that is
+      // read often enough.
+      const bool is_read_often = (!is_of_group || word_ > 1) && at(kRowTiles) > kFewRowTiles;
+      const bool is_laid_out_once =
+          product_.IsConstant(Part::kColumns) && !product_.reads_rows_anywhere();
+      if (is_laid_out_once || is_read_often || inner_.empty()) return false;
       const size_t first_inner = product_.columns_are_a_ ? batch + column_extents_.size() : batch;
       first_column = product_.columns_are_a_ ? batch : batch + inner_.size();
       if (!IsOneAxis(view, first_inner, inner_)) return false;
@@ -284,10 +338,34 @@ class TiledProduct::Geometry {
     }
     at(kStep) = step;
     at(kTilePitch) = columns;
-    at(kPartPitch) = at(kChannels) * step;
+    at(kPartPitch) = (product_.is_window() ? inner_[0] : at(kInner)) * step;
     if (!is_of_group) at(kLastStart) = at(kColumns) - columns;
     for (size_t axis = 0; axis < batch; ++axis) column_batch_[axis] = view.strides[axis];
     bound.column_offset_bytes = view.offset * ElementBytes(Part::kColumns);
+    return true;
+  }
+
+  // Whether the rows' operand is read where it lies: few rows, of which items read their own.
+  bool TryRowsInPlace(Bound& bound) {
+    const BoundView& view = step_.reads[static_cast<size_t>(product_.row_read())];
+    if (!product_.reads_rows_anywhere() || !product_.IsPlain(Part::kRows) || !view.guards.empty() ||
+        product_.IsConstant(Part::kRows) || inner_.empty()) {
+      return false;
+    }
+    const size_t batch = batch_.size();
+    const size_t rows = row_extents_.size();
+    const bool is_a = !product_.columns_are_a_;
+    const size_t first_row = is_a ? batch : batch + inner_.size();
+    const size_t first_inner = is_a ? batch + rows : batch;
+    if (!IsOneAxis(view, first_inner, inner_) ||
+        (rows > 0 && !IsOneAxis(view, first_row, row_extents_))) {
+      return false;
+    }
+    at(kRowStep) = view.strides[first_inner + inner_.size() - 1];
+    at(kRowPitch) = rows == 0 ? 0 : view.strides[first_row + rows - 1];
+    at(kRowTilePitch) = product_.tile_.block_rows() * at(kRowPitch);
+    for (size_t axis = 0; axis < batch; ++axis) row_batch_[axis] = view.strides[axis];
+    bound.row_offset_bytes = view.offset * ElementBytes(Part::kRows);
     return true;
   }
 
@@ -341,7 +419,7 @@ class TiledProduct::Geometry {
     return loops;
   }
 
-  LoopNest MakeSumLoops(bool has_gaps, bool is_in_place) const {
+  LoopNest MakeSumLoops(bool has_gaps, bool is_in_place, bool has_rows_in_place) const {
     LoopNest loops = MakeLoops();
     const std::vector<bool> is_read = ReadsOf(product_.program_, product_.step_, contract_.roots);
     const auto is_one_axis = [&](size_t first, const Extents& extents) {
@@ -385,6 +463,10 @@ class TiledProduct::Geometry {
       const bool is_a = product_.columns_are_a_;
       is_narrow = is_narrow && IsNarrow(loops.reads[is_a ? 0 : 1], OperandExtents(is_a));
     }
+    if (has_rows_in_place) {
+      const bool is_a = !product_.columns_are_a_;
+      is_narrow = is_narrow && IsNarrow(loops.reads[is_a ? 0 : 1], OperandExtents(is_a));
+    }
     const ExprId prologue[] = {product_.prologue(/*is_a=*/true)};
     const std::vector<bool> is_read_before = ReadsOf(product_.program_, product_.step_, prologue);
     for (size_t read = 0; read < is_read.size(); ++read) {
@@ -416,6 +498,7 @@ class TiledProduct::Geometry {
   const BoundStep& step_;
   const Contract& contract_;
   Extents inner_, batch_, row_extents_, column_extents_;
+  const int word_ = product_.word_elements();
   Extents output_extents_;  // of the columns; those of a transposed convolution are of one phase
   Extents firsts_;          // the first q of an axis
   int64_t output_phases_ = 1;

@@ -30,12 +30,16 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
   const std::string depth = writer_.UseGiven(kDepth);
   // An item has one element, or the elements of a piece of the depth.
   const bool is_by_element = product_.tile_.are_items_lanes;
+  const int word = product_.word_elements();
   std::string panel, place, begin, end;
   if (is_by_element) {
-    begin = writer_.Declare("idx", Text(item, " / ", lanes));
-    const Writer::Division division = writer_.DeclareDivision(begin, depth);
+    begin = writer_.Declare("idx", Text(item, " / ", lanes * word));
+    const Writer::Division division =
+        writer_.DeclareDivision(begin, word == 1 ? depth : writer_.UseGiven(kDepthWords));
     panel = division.quotient;
-    place = division.rest;
+    place = word == 1 ? division.rest
+                      : writer_.Declare("idx",
+                                        Text(division.rest, " * ", word, " + ", item, " % ", word));
   } else {
     const std::string chunks = writer_.UseGiven(kChunks);
     const Writer::Division division = writer_.DeclareDivision(item, chunks);
@@ -64,13 +68,22 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
   // The taps of a convolution come before its channels.
   std::vector<std::string> inner_extents;
   for (const program::Dim& dim : contract_.inner) inner_extents.push_back(writer_.UseDim(dim));
-  if (is_window) std::rotate(inner_extents.begin(), inner_extents.begin() + 1, inner_extents.end());
+  std::string is_inside;
+  if (is_window) {
+    std::rotate(inner_extents.begin(), inner_extents.begin() + 1, inner_extents.end());
+    if (word > 1) inner_extents.back() = writer_.UseGiven(kChannels);
+  }
   std::vector<std::string> inner = WriteCoordinates(writer_, k, inner_extents);
   if (is_window) std::rotate(inner.begin(), inner.end() - 1, inner.end());
+  if (word > 1) {
+    is_inside = is_window ? Text(inner[0], " < ", writer_.UseDim(contract_.inner[0]), " && ")
+                          : Text(k, " < ", writer_.UseGiven(kInner), " && ");
+  }
   std::string to, lane;
   if (is_by_element) {
     to = item;
-    lane = writer_.Declare("idx", Text(item, " % ", lanes));
+    lane = writer_.Declare(
+        "idx", word == 1 ? Text(item, " % ", lanes) : Text(item, " / ", word, " % ", lanes));
   } else {
     to = writer_.Declare("idx", Text("(", panel, " * ", depth, " + ", k, ") * ", lanes));
     lane = writer_.NewName("l");
@@ -81,7 +94,7 @@ Launch TiledProduct::PartWriter::WriteOperand(bool is_rows) {
   const std::string value = writer_.NewName("s");
   writer_.Line(type, " ", value, " = ", Zero(type), ";");
   const std::string own = writer_.Declare("idx", Text(first, " + ", lane));
-  writer_.Open("if (", own, " < ", count, ")");
+  writer_.Open("if (", is_inside, own, " < ", count, ")");
   std::vector<std::string> at = batch;
   if (is_window) {
     if (product_.is_transposed()) {
@@ -188,25 +201,34 @@ Launch TiledProduct::PartWriter::WriteImageElements() {
   const std::string out = writer_.UseScratch(/*is_write=*/true, 1, type);
   const std::string item = OpenItem();
   const int axes = product_.column_axes();
-  std::vector<std::string> extents = {Extent(writer_, 0)};
-  extents.push_back(writer_.Declare(
-      "idx", Text(writer_.UseDim(contract_.inner[0]), " * ", writer_.UseDim(contract_.group))));
+  const int word = product_.word_elements();
+  // Channels by word, then elements, then those of a word.
+  std::vector<std::string> extents = {Extent(writer_, 0), writer_.UseDim(contract_.group),
+                                      writer_.UseGiven(kChannelWords)};
   for (int axis = 0; axis < axes; ++axis) extents.push_back(Given(Group::kPhases, axis));
   for (int axis = 0; axis < axes; ++axis) extents.push_back(Given(Group::kImage, axis));
+  if (word > 1) extents.push_back(Text(word));
   const std::vector<std::string> at = WriteCoordinates(writer_, item, extents);
   // Channels are further apart than their elements are many.
-  const std::string channel = writer_.Declare("idx", Text(at[0], " * ", extents[1], " + ", at[1]));
+  const std::string channels = writer_.Declare(
+      "idx", Text("(", at[0], " * ", extents[1], " + ", at[1], ") * ", extents[2], " + ", at[2]));
   std::string product = "1";
-  for (size_t axis = 2; axis < extents.size(); ++axis) product += " * " + extents[axis];
+  for (size_t axis = 3; axis < extents.size(); ++axis) product += " * " + extents[axis];
   const std::string elements = writer_.Declare("idx", product);
-  const std::string to = writer_.Declare(
-      "idx", Text(at[0], " * ", Given(Group::kColumnBatch, 0), " + ", at[1], " * ",
-                  writer_.UseGiven(kStep), " + (", item, " - ", channel, " * ", elements, ")"));
-  std::vector<std::string> positions = {at[0], at[1]};
-  std::string is_inside = "true";
+  const std::string channel =
+      word == 1 ? at[2] : writer_.Declare("idx", Text(at[2], " * ", word, " + ", at.back()));
+  const std::string to =
+      writer_.Declare("idx", Text(at[0], " * ", Given(Group::kColumnBatch, 0), " + ", at[1], " * ",
+                                  writer_.UseGiven(kPartPitch), " + ", at[2], " * ",
+                                  writer_.UseGiven(kStep), word == 1 ? "" : Text(" * ", word),
+                                  " + (", item, " - ", channels, " * ", elements, ")"));
+  const std::string own_channels = writer_.UseDim(contract_.inner[0]);
+  std::vector<std::string> positions = {
+      at[0], writer_.Declare("idx", Text(at[1], " * ", own_channels, " + ", channel))};
+  std::string is_inside = word == 1 ? "true" : Text(channel, " < ", own_channels);
   for (int axis = 0; axis < axes; ++axis) {
-    const auto phase = static_cast<size_t>(2 + axis);
-    const auto place = static_cast<size_t>(2 + axes + axis);
+    const auto phase = static_cast<size_t>(3 + axis);
+    const auto place = static_cast<size_t>(3 + axes + axis);
     positions.push_back(writer_.Declare("idx", Position(axis, at[place], at[phase])));
     is_inside +=
         Text(" && ", positions.back(), " >= 0 && ", positions.back(), " < ", InExtent(axis));

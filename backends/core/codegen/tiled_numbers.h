@@ -19,19 +19,25 @@ namespace onnxifi::codegen {
 // How many elements of the depth one item lays out.
 inline constexpr int64_t kChunk = 32;
 
-// Of LoopNest::given. Behind them: by batch axis the steps of rows (in matrices) and of columns (in
-// elements), the extents of what is laid out of each; by column axis its pitch; of a convolution,
-// by spatial axis extents and phases of the image; of a transposed one, then, how many q there are
-// and the first.
+// Of LoopNest::given. Behind them: by batch axis the steps of rows and of columns, the extents of
+// what is laid out of each; by column axis its pitch; of a convolution, by spatial axis extents and
+// phases of the image; of a transposed one, then, how many q there are and the first.
 enum GivenNumber : int {
   kRows,
   kRowTiles,
   kColumns,
   kColumnTiles,
   kLastStart,  // of a block's columns
-  kChannels,   // inner loop of the sums
-  kDepth,
-  kStep,       // from one element of the depth to the next, in the columns
+  kChannels,   // inner loop of the sums; in whole words
+  kDepth,      // in whole words
+  kInner,      // elements of the depth that there are
+  kChannelWords,
+  kDepthWords,
+  kStep,      // from one element of the depth to the next, in the columns
+  kRowStep,   // the same in the rows, where items read their own
+  kRowPitch,  // from one row to the next there
+  kRowTilePitch,
+  kRowPartPitch,
   kTilePitch,  // columns
   kPartPitch,  // columns
   kPhasePitch,
@@ -42,6 +48,7 @@ enum GivenNumber : int {
   kDepthPartCount,
   kDepthPartLength,
   kDepthPartItems,
+  kJoinItems,
   kFixed,
 };
 
@@ -58,6 +65,11 @@ inline int CooperativeDepth(const MatrixUnits& units) {
   constexpr int kMinDepth = 16;
   return units.depth * std::max(1, kMinDepth / units.depth);
 }
+
+// Fragments: words of 16 bytes of the depth that a group brings to shared memory at once, and how
+// many pieces of so many are there or on their way.
+inline constexpr int kPieceWords = 4;
+inline constexpr int kPieceStages = 3;
 
 inline int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }

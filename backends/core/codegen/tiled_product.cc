@@ -120,14 +120,29 @@ int64_t TiledProduct::least_rows() const {
   const auto domain = std::span(step_.domain);
   int64_t rows = 1;
   if (is_window()) return domain[1].LowerBound() / contract_.group;
-  const int before =
-      columns_are_a_ ? contract_.batch_axes + contract_.m_axes : contract_.batch_axes;
-  const auto first = static_cast<size_t>(before);
+  const auto first = static_cast<size_t>(first_row_axis());
   for (const program::Dim& dim : domain.subspan(first, static_cast<size_t>(row_axes()))) {
     // A symbol may be anything; it is taken to be many.
     rows *= dim.is_constant() ? dim.constant() : 1024;
   }
   return rows;
+}
+
+bool TiledProduct::has_symbolic_rows() const {
+  if (is_window()) return false;
+  const auto first = static_cast<size_t>(first_row_axis());
+  const auto rows = std::span(step_.domain).subspan(first, static_cast<size_t>(row_axes()));
+  return !KnownCount(rows).has_value();
+}
+
+int64_t TiledProduct::RowsOf(const device::BoundStep& step) const {
+  const auto first = static_cast<size_t>(first_row_axis());
+  return tensor::ElementCount(
+      std::span<const int64_t>(step.domain).subspan(first, static_cast<size_t>(row_axes())));
+}
+
+int TiledProduct::first_row_axis() const {
+  return columns_are_a_ ? contract_.batch_axes + contract_.m_axes : contract_.batch_axes;
 }
 
 std::optional<int64_t> TiledProduct::known_columns() const {
@@ -139,6 +154,8 @@ std::optional<int64_t> TiledProduct::known_columns() const {
       domain.subspan(static_cast<size_t>(before), static_cast<size_t>(column_axes())));
 }
 
+int64_t TiledProduct::known_depth() const { return KnownCount(contract_.inner).value_or(1); }
+
 int64_t TiledProduct::most_depth() const {
   return is_window() ? 1 : KnownCount(contract_.inner).value_or(INT64_MAX);
 }
@@ -146,7 +163,17 @@ int64_t TiledProduct::most_depth() const {
 void TiledProduct::SetTile(const TileShape& tile, const MatrixUnits& units) {
   tile_ = tile;
   matrix_units_ = units;
-  if (!is_window()) return;
+  if (!is_window()) {
+    // Words of eight columns.
+    const bool is_narrow = tensor::BitWidth(stored_type(Part::kColumns)) == 16;
+    if (reads_rows_anywhere() && is_narrow && tile_.columns() == 4 && tile_.item_columns % 2 == 0 &&
+        tile_.rows <= 4) {
+      tile_.vectors *= 2;
+      tile_.item_columns /= 2;
+      tile_.parts *= 2;
+    }
+    return;
+  }
   tile_.item_columns *= std::exchange(tile_.parts, 1);
   if (!reads_tensor() || tile_.block_rows() > 1 || tile_.vectors == 1) return;
   // A small image has no more columns than a group has items, and runs end where lines do.

@@ -53,6 +53,9 @@ struct TileShape {
   int depth = 0;
   // Into how many parts, with items of their own, the depth is cut; 1 with shared memory.
   int parts = 1;
+  // How many such groups keep the device busy. Where there are fewer blocks, their depth is shared
+  // out among groups. 0: nobody knows.
+  int64_t busy_groups = 0;
 
   int columns() const { return vectors * lanes; }
   bool is_of_group() const { return item_columns > 0; }
@@ -72,6 +75,9 @@ class TiledProduct {
   // How many rows there are, and the bits of a sum: what a tile is chosen by. A lower bound where
   // rows are a symbol.
   int64_t least_rows() const;
+  // Of a product, whether a symbol says how many there are, and how many a binding has.
+  bool has_symbolic_rows() const;
+  int64_t RowsOf(const device::BoundStep& step) const;
   // How deep the sums are that items may share out: INT64_MAX where a symbol says, and 1 of a
   // convolution, which has columns enough for all items.
   int64_t most_depth() const;
@@ -81,24 +87,30 @@ class TiledProduct {
   int64_t item_depth() const;
   // Of a product or an image; none where a symbol says.
   std::optional<int64_t> known_columns() const;
+  // Products of a sum; 1 where a symbol says.
+  int64_t known_depth() const;
   // In a convolution, items for parts of the depth have columns instead. `units` are as in
   // Capabilities.
   void SetTile(const TileShape& tile, const MatrixUnits& units = {});
 
   enum class Part : uint8_t { kRows, kColumns, kSums, kDepthParts };
-  // With numbers. Working memory 0 holds the rows' panels, 1 those of the columns. A depth that is
-  // much work for a group is cut into parts, of which each has a group that leaves its sums in
-  // working memory 2; kSums then adds these up.
+  // With numbers. Working memory 0 holds the rows' panels, 1 those of the columns. Where blocks are
+  // too few for the device, or their depth is much work for a group, the depth is cut into parts,
+  // of which each has a group that leaves its sums in working memory 2; kSums then adds these up.
   struct Bound {
     LoopNest rows, columns, sums;
     LoopNest depth_parts;  // where there are some
     int64_t row_bytes = 0;
     int64_t column_bytes = 0;
     int64_t part_bytes = 0;  // 0: there are none
+    int64_t part_count = 1;
     // The columns lie in read `column_read()` as the sums want them: working memory 1 is that
     // buffer from `column_offset_bytes` on, and there is no kernel for it.
     bool has_columns_in_place = false;
     int64_t column_offset_bytes = 0;
+    // The same of the rows, in read `row_read()` and working memory 0.
+    bool has_rows_in_place = false;
+    int64_t row_offset_bytes = 0;
 
     const LoopNest& loops(Part part) const {
       switch (part) {
@@ -142,6 +154,9 @@ class TiledProduct {
   bool has_fragments() const {
     return matrix_units_.kind == MatrixUnits::Kind::kFragments && matrix_unit().has_value();
   }
+  // How many elements of the depth follow each other, for each row or column, in what is laid out:
+  // a word of 16 bytes of them for fragments, else one. There the depth is filled up with zeros.
+  int word_elements() const { return has_fragments() ? 16 / matrix_unit()->element_bytes : 1; }
 
   int row_read() const { return columns_are_a_ ? 1 : 0; }
   int column_read() const { return columns_are_a_ ? 0 : 1; }
@@ -156,22 +171,27 @@ class TiledProduct {
   // Of a convolution of few rows: the sums read the tensor itself, padding left out, and columns
   // are outputs. Nothing is laid out of it, since little would be read twice.
   bool reads_tensor() const { return is_window() && tile_.is_of_group() && tile_.depth == 0; }
-  // Of those, a depthwise one in which neighbouring outputs share most of what they read: an item
-  // sums neighbours.
+  // Of a product of few rows: items read the rows by themselves, wherever they lie.
+  bool reads_rows_anywhere() const {
+    return !is_window() && tile_.is_of_group() && tile_.depth == 0;
+  }
+  // Of those convolutions, a depthwise one in which neighbouring outputs share most of what they
+  // read: an item sums neighbours.
   bool sums_runs() const;
 
  private:
   class Geometry;
   class PartWriter;
 
-  // The columns' element is a load, of the type in which the sums find it.
-  bool HasPlainColumns() const;
+  // The operand's element is a load, of the type in which the sums find it.
+  bool IsPlain(Part part) const;
   program::ExprId prologue(bool is_a) const {
     return is_a ? contract_.a_prologue : contract_.b_prologue;
   }
   // Domain axes, in the order batch, rows, columns.
   int batch_axes() const { return is_window() ? 1 : contract_.batch_axes; }
   int row_axes() const;
+  int first_row_axis() const;
   int column_axes() const;
   // Whether a tap of a convolution in floating point may lie in the padding, where a weight that is
   // infinite or NaN must not meet the zeros of the image. Where extents are symbols it may.

@@ -121,9 +121,7 @@ void TiledProduct::PartWriter::WriteSumsWithoutPadding(const Block& block, const
   writer_.Open("if (", count, " != 0)");
   lane = open_lanes();
   writer_.Open("if (", sum(lane), " != ", sum(lane), ")");
-  WriteSumWithoutPadding(sum(lane), {block.rows.buffer, Text(block.rows.at, " + ", of.row)},
-                         {block.columns.buffer, Text(block.columns.at, " + ", lane)},
-                         Text(of.from, " + ", lane));
+  WriteSumWithoutPadding(sum(lane), block, of.row, lane, Text(of.from, " + ", lane));
   writer_.Close();
   writer_.Close();
   writer_.Close();

@@ -75,6 +75,63 @@ TEST_P(TiledTest, DeepProductsOfFewRowsAreRight) {
   }
 }
 
+// Blocks too few for the device share out their depth among groups, whose sums others add up.
+TEST_P(TiledTest, FewBlocksOfDeepSumsAreRight) {
+  uint32_t seed = 0;
+  int cut = 0;
+  const auto expect_right = [&](RandomStep step, const char* implementation) {
+    step.tolerance = 0.01;
+    std::vector<bool> reads;
+    if (DetailOf(step, reads).find("depth in ") != std::string::npos) ++cut;
+    ExpectRight(step, implementation);
+    ++seed;
+  };
+  for (const int64_t k : {127, 128, 129, 200, 1000}) {
+    for (const auto& [m, n] : {std::pair<int64_t, int64_t>{9, 20}, {17, 70}, {65, 33}}) {
+      ProductShape shape{.batch = 1 + seed % 2, .m = m, .n = n, .k = k};
+      shape.a_transposed = seed % 2 == 1;
+      shape.b_transposed = seed % 5 >= 3;
+      shape.b_kind = seed % 3 == 0 ? kConstant : kVariable;
+      shape.type = std::array{kFloat, ElementType::kFloat16, kFloat, ElementType::kInt8}[seed % 4];
+      if (shape.type == ElementType::kInt8) shape.accumulator = ElementType::kInt32;
+      SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+      expect_right(MakeProduct(shape, seed), "tiled product");
+    }
+  }
+  for (const int64_t channels : {15, 33}) {
+    SCOPED_TRACE(testing::Message() << channels << " channels");
+    expect_right(
+        MakeConvolution(2, 1, channels, 20, {{5, 3, 1, 1, 1, 1}, {6, 3, 2, 1, 1, 1}}, kFloat, seed),
+        "tiled convolution");
+    expect_right(MakeConvolution(1, 2, channels, 20, {{7, 3, 1, 2, 2, 2}, {4, 2, 1, 1, 0, 1}},
+                                 ElementType::kFloat16, seed),
+                 "tiled convolution");
+  }
+  if (is_gpu()) {
+    EXPECT_GE(cut, 15);
+  } else {
+    EXPECT_EQ(cut, 0);
+  }
+}
+
+// Rows that only a binding knows: few of them have a tile of their own.
+TEST_P(TiledTest, SymbolsOfRowsGetTheTileOfTheirNumber) {
+  std::vector<bool> reads;
+  uint32_t seed = 40;
+  for (const int64_t rows : {1, 3, 5, 8, 9, 40}) {
+    SCOPED_TRACE(rows);
+    RandomStep step = MakeProduct({.batch = 1, .m = rows, .n = 70, .k = 60}, seed++);
+    tensor::DimTable& dims = *step.program.dims;
+    step.program.steps[0].domain[1] = dims.NewSymbol("rows", /*is_data=*/false);
+    step.symbols = {rows};
+    step.dims.assign(static_cast<size_t>(dims.node_count()), 0);
+    dims.Evaluate(step.symbols, 0, 1, step.dims);
+    const bool is_few = is_gpu() && rows <= 8;
+    EXPECT_THAT(DetailOf(step, reads), testing::StartsWith(is_few ? "rows in place" : "rows laid"));
+    ExpectRight(step, "tiled product");
+  }
+}
+
 TEST_P(TiledTest, EveryTypeOfSumIsRight) {
   for (const auto& [type, accumulator] : {std::pair{ElementType::kFloat16, kFloat},
                                           {ElementType::kBfloat16, kFloat},
@@ -103,11 +160,13 @@ TEST_P(TiledTest, WhatIsConstantIsLaidOutOnceAndNotReadAgain) {
   shape.b_kind = kConstant;
   EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns constant");
   EXPECT_EQ(reads, std::vector<bool>({true, false, true, true}));
-  // Few rows read their columns where they lie, as far as those lie next to each other.
+  // Few rows read their columns where they lie, as far as those lie next to each other, and items
+  // of a group their rows, too.
+  const std::string rows = is_gpu() ? "rows in place" : "rows laid out";
   shape = {.batch = 2, .m = 3, .n = 50, .k = 60};
-  EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns in place");
+  EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), rows + ", columns in place");
   shape.b_transposed = true;
-  EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), "rows laid out, columns laid out");
+  EXPECT_EQ(DetailOf(MakeProduct(shape, 1), reads), rows + ", columns laid out");
 }
 
 TEST_P(TiledTest, ConvolutionsAreRightWithEveryAttribute) {

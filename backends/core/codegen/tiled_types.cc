@@ -28,18 +28,19 @@ bool IsHalf(ElementType type) {
   return type == ElementType::kFloat16 || type == ElementType::kBfloat16;
 }
 
-// Matrix units multiply 16 rows by 8 columns, of which an item has 2 by 2, at 8 words of the depth.
+// Matrix units multiply 16 rows by 8 columns, of which an item has 2 by 2; columns are brought from
+// shared memory for two units at a time.
 constexpr int kUnitRows = 8;
 constexpr int kUnitColumns = 4;
-constexpr int kUnitWords = 8;
-constexpr int64_t kMaxUnitBytes = 32 << 10;  // of shared memory; rows of words begin 12 apart
+constexpr int64_t kMaxFragmentBytes = 48 << 10;  // of shared memory
+constexpr int64_t kMaxUnitBytes = 32 << 10;
 
-bool FitsUnit(const TileShape& tile, int element_bytes) {
+bool FitsUnit(const TileShape& tile) {
   return tile.is_of_group() && tile.depth > 0 && tile.parts == 1 &&
          tile.item_rows % kUnitRows == 0 && tile.item_columns % kUnitColumns == 0 &&
-         tile.rows % 2 == 0 && tile.columns() % 2 == 0 &&
-         tile.group_size % (kUnitWords * 4 / element_bytes) == 0 &&
-         int64_t{2} * (tile.block_rows() + tile.block_columns()) * 12 * 4 <= kMaxUnitBytes;
+         tile.rows % 2 == 0 && tile.columns() % 4 == 0 && tile.group_size % kPieceWords == 0 &&
+         int64_t{kPieceStages} * kPieceWords * 16 * (tile.block_rows() + tile.block_columns()) <=
+             kMaxFragmentBytes;
 }
 
 // Blocks are shared out evenly to the subgroups, and find room in shared memory twice for the
@@ -137,15 +138,16 @@ std::optional<TiledProduct::MatrixUnit> TiledProduct::matrix_unit() const {
   }
   const bool fits = is_cooperative ? unit.rows == ElementType::kFloat16 &&
                                          FitsCooperativeUnit(tile_, matrix_units_)
-                                   : FitsUnit(tile_, unit.element_bytes);
+                                   : FitsUnit(tile_);
   if (!fits) return {};
   return unit;
 }
 
-bool TiledProduct::HasPlainColumns() const {
-  const ProductOperand columns = FindProductOperand(program_, step_, column_read());
-  return columns.is_stored && columns.zero_point == program::kNoExpr &&
-         columns.type == stored_type(Part::kColumns);
+bool TiledProduct::IsPlain(Part part) const {
+  const int read = part == Part::kRows ? row_read() : column_read();
+  const ProductOperand operand = FindProductOperand(program_, step_, read);
+  return operand.is_stored && operand.zero_point == program::kNoExpr &&
+         operand.type == stored_type(part);
 }
 
 bool TiledProduct::HasTaps() const {

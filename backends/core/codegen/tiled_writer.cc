@@ -59,16 +59,42 @@ std::string TiledProduct::PartWriter::LoadElement(bool is_rows, const std::strin
 }
 
 std::string TiledProduct::PartWriter::LoadElements(bool is_rows, const std::string& buffer,
-                                                   const std::string& at, int width) {
+                                                   const std::string& at, int width,
+                                                   bool are_aligned) {
   if (width == 1) return LoadElement(is_rows, buffer, at);
   if (product_.stored_type(PartOf(is_rows)) == contract_.accumulator) {
-    return Text("LOAD4(", buffer, ", ", at, ")");
+    if (!are_aligned) return Text("LOAD4(", buffer, ", ", at, ")");
+    const std::string word = writer_.Declare("u32x4", Text("LOAD_WORD(", buffer, ", ", at, ")"));
+    std::string elements;
+    for (const char* const bits : {".x", ".y", ".z", ".w"}) {
+      elements += sum_type_ == "f32" ? Text(", FROM_BITS_f32(", word, bits, ")")
+                                     : Text(", AS(", sum_type_, ", ", word, bits, ")");
+    }
+    return Text("MAKE4(", sum_type_, elements, ")");
   }
   std::string elements;
   for (int k = 0; k < width; ++k) {
     elements += Text(", ", LoadElement(is_rows, buffer, Text(at, " + ", k)));
   }
   return Text("MAKE4(", sum_type_, elements, ")");
+}
+
+std::string TiledProduct::PartWriter::RowAt(const std::string& at, const std::string& place,
+                                            const std::string& row) const {
+  const int rows = product_.tile_.block_rows();
+  const int word = product_.word_elements();
+  if (word == 1) return Text(at, " + ", place, " * ", rows, " + ", row);
+  return Text(at, " + ", place, " / ", word, " * ", rows * word, " + ", row, " * ", word, " + ",
+              place, " % ", word);
+}
+
+std::string TiledProduct::PartWriter::ColumnAt(const std::string& at, const std::string& place,
+                                               const std::string& column) {
+  const std::string step = writer_.UseGiven(kStep);
+  const int word = ColumnWord();
+  if (word == 1) return Text(at, " + ", place, " * ", step, " + ", column);
+  return Text(at, " + (", place, " - ", place, " % ", word, ") * ", step, " + (", column, ") * ",
+              word, " + ", place, " % ", word);
 }
 
 std::string TiledProduct::PartWriter::Position(int axis, const std::string& at,
@@ -124,7 +150,10 @@ TiledProduct::PartWriter::Block TiledProduct::PartWriter::WriteBlock(const std::
       {block.extents.begin(), block.extents.begin() + static_cast<std::ptrdiff_t>(batch_axes)});
   // An item's block at the edge may begin earlier, so as to read no further than the columns go.
   block.first = writer_.Declare("idx", Text(column_tile, " * ", tile.block_columns()));
-  std::string row_matrix = block.part;
+  std::string row_at = Text(block.row_tile, " * ", writer_.UseGiven(kRowTilePitch));
+  if (product_.is_window()) {
+    row_at += Text(" + ", block.part, " * ", writer_.UseGiven(kRowPartPitch));
+  }
   std::string column_at = Text(column_tile, " * ", writer_.UseGiven(kTilePitch));
   if (tile.is_of_group()) {
     block.from = block.first;
@@ -139,12 +168,10 @@ TiledProduct::PartWriter::Block TiledProduct::PartWriter::WriteBlock(const std::
   }
   for (size_t axis = 0; axis < batch_axes; ++axis) {
     const int place = static_cast<int>(axis);
-    row_matrix += Text(" + ", block.batch[axis], " * ", Given(Group::kRowBatch, place));
+    row_at += Text(" + ", block.batch[axis], " * ", Given(Group::kRowBatch, place));
     column_at += Text(" + ", block.batch[axis], " * ", Given(Group::kColumnBatch, place));
   }
-  block.rows.at =
-      writer_.Declare("idx", Text("((", row_matrix, ") * ", row_tiles, " + ", block.row_tile,
-                                  ") * ", writer_.UseGiven(kDepth), " * ", tile.block_rows()));
+  block.rows.at = writer_.Declare("idx", row_at);
   if (!product_.reads_tensor()) block.columns.at = writer_.Declare("idx", column_at);
   return block;
 }
@@ -211,14 +238,12 @@ TiledProduct::PartWriter::Tap TiledProduct::PartWriter::OpenTapsOfPhase() {
   return opened;
 }
 
-void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, const Location& row,
-                                                      const Location& own,
+void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, const Block& block,
+                                                      const std::string& row,
+                                                      const std::string& lane,
                                                       const std::string& column) {
-  const int rows = product_.tile_.block_rows();
   const std::string anew = writer_.NewName("s");
   writer_.Line(sum_type_, " ", anew, " = 0;");
-  const std::string weights = writer_.NewName("p");
-  writer_.Line("idx ", weights, " = ", row.at, ";");
   std::string rest = writer_.Declare("idx", column);
   std::vector<std::string> out;
   const int axes = product_.column_axes();
@@ -228,6 +253,8 @@ void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, co
     out.push_back(division.quotient);
     rest = division.rest;
   }
+  const std::string number = writer_.NewName("k");  // of the tap
+  writer_.Line("idx ", number, " = 0;");
   const Tap tap = OpenTaps();
   std::string is_inside = "true";
   for (int axis = 0; axis < axes; ++axis) {
@@ -236,19 +263,19 @@ void TiledProduct::PartWriter::WriteSumWithoutPadding(const std::string& sum, co
     is_inside += Text(" && ", position, " >= 0 && ", position, " < ", InExtent(axis));
   }
   const std::string channel = writer_.NewName("k");
-  const std::string channels = writer_.UseGiven(kChannels);
-  writer_.Open("for (idx ", channel, " = 0; (", is_inside, ") && ", channel, " < ", channels,
-               "; ++", channel, ")");
-  const std::string row_element = LoadElement(
-      /*is_rows=*/true, row.buffer,
-      Text(product_.is_transposed() ? tap.RowsIn(weights, channels, rows) : weights, " + ", channel,
-           " * ", rows));
-  const std::string column_element = LoadElement(
-      /*is_rows=*/false, own.buffer,
-      Text(own.at, " + ", tap.offset, " + ", channel, " * ", writer_.UseGiven(kStep)));
+  writer_.Open("for (idx ", channel, " = 0; (", is_inside, ") && ", channel, " < ",
+               writer_.UseDim(contract_.inner[0]), "; ++", channel, ")");
+  const std::string place =
+      writer_.Declare("idx", Text("(", product_.is_transposed() ? tap.number : number, ") * ",
+                                  writer_.UseGiven(kChannels), " + ", channel));
+  const std::string row_element =
+      LoadElement(/*is_rows=*/true, block.rows.buffer, RowAt(block.rows.at, place, row));
+  const std::string column_element =
+      LoadElement(/*is_rows=*/false, block.columns.buffer,
+                  ColumnAt(block.columns.at, channel, Text(tap.offset, " + ", lane)));
   writer_.Line(anew, " += ", row_element, " * ", column_element, ";");
   writer_.Close();
-  if (!product_.is_transposed()) writer_.Line(weights, " += ", channels, " * ", rows, ";");
+  if (!product_.is_transposed()) writer_.Line(number, " += 1;");
   for (int axis = 0; axis < axes; ++axis) writer_.Close();
   writer_.Line(sum, " = ", anew, ";");
 }

@@ -68,9 +68,9 @@ class TiledProduct::PartWriter {
   }
   // An element of what was laid out, as the sums want it.
   std::string LoadElement(bool is_rows, const std::string& buffer, const std::string& at);
-  // The same of `width` elements, 1 or 4, from there on.
+  // The same of `width` elements, 1 or 4, from there on: `are_aligned` if `at` is a multiple of 4.
   std::string LoadElements(bool is_rows, const std::string& buffer, const std::string& at,
-                           int width);
+                           int width, bool are_aligned);
   static Part PartOf(bool is_rows) { return is_rows ? Part::kRows : Part::kColumns; }
 
   std::string InExtent(int axis) {
@@ -134,9 +134,9 @@ class TiledProduct::PartWriter {
   Tap OpenTapsOfPhase();
 
   // Sets `sum` to the sum of column `column` anew, from the taps that lie in the tensor alone:
-  // `row` and `own` are its elements at the first tap.
-  void WriteSumWithoutPadding(const std::string& sum, const Location& row, const Location& own,
-                              const std::string& column);
+  // it is that of row `row` and column `lane` of the block.
+  void WriteSumWithoutPadding(const std::string& sum, const Block& block, const std::string& row,
+                              const std::string& lane, const std::string& column);
   // Stores what the epilogue makes of a sum.
   // `loaded`: as Scope has it.
   void WriteOutputs(const std::vector<std::string>& at, const std::string& sum,
@@ -161,7 +161,12 @@ class TiledProduct::PartWriter {
     std::string is_of_block;  // its group has one
     // Of the depth that its group sums; empty: all of it.
     std::string first, end;
+    // Of its rows, how many it has sums of, and the first of these.
+    int rows = 1;
+    std::string first_row = "0";
+    std::string last_row;  // of its block's, that is one
   };
+  int block_items() const { return product_.tile_.item_rows * product_.tile_.item_columns; }
   std::string DepthPartPlace(const std::string& part, const std::string& number) const;
   void StoreDepthPart(const std::string& group, const GroupItem& item);
   void JoinDepthParts(const std::string& group, const GroupItem& item);
@@ -169,6 +174,10 @@ class TiledProduct::PartWriter {
   std::string OpenUnrolled(int count);
   void WriteProduct(const std::string& sum, const std::string& a, const std::string& b);
   std::string WriteItemRows(const Block& block, const std::string& at);
+  std::string WriteOwnRows(const Block& block, const GroupItem& item, const std::string& k);
+  int OwnWidth() const;
+  std::string WriteOwnColumns(const Block& block, const GroupItem& item, const std::string& at,
+                              const std::string& last);
   void WriteItemProducts(const GroupItem& item, const std::string& rows,
                          const std::string& columns);
   std::string LastColumn(const Block& block);
@@ -176,12 +185,15 @@ class TiledProduct::PartWriter {
   void PlaceInWarp(GroupItem& item);
   // An operand of a device's matrix units, of which a piece of the depth is in shared memory.
   struct UnitOperand {
-    bool is_rows;
-    int count;                 // rows or columns of the block
-    tensor::ElementType type;  // of what is multiplied
-    std::string shared;        // the name of the array, of two pieces
-    std::string elements;      // of what an item brings of the next piece
-    int loads = 0;             // how many these are
+    bool is_rows = false;
+    int count = 0;              // rows or columns of the block
+    tensor::ElementType type;   // of what is multiplied
+    std::string shared = {};    // the name of the array, of all pieces
+    std::string elements = {};  // of what an item brings of the next piece
+    int loads = 0;              // how many these are
+    // Of fragments: whether words are copied as they are, and where the item reads them.
+    bool is_copied = false;
+    std::string place = {};
   };
   // Rounds in which the group brings `depth` places of both operands to shared memory, while it
   // multiplies those before: `multiply` writes that for the piece of the parity that it is given,
@@ -196,16 +208,26 @@ class TiledProduct::PartWriter {
   void WriteUnitRounds(const UnitRounds& rounds, std::span<UnitOperand> operands,
                        const Block& block, const GroupItem& item);
   void WriteMatrixSums(const MatrixUnit& unit, const Block& block, const GroupItem& item);
-  // A word of an operand's row or column, `first` and the item's number on in the depth.
-  static std::string UnitWord(const UnitOperand& operand, const std::string& parity,
-                              const std::string& row, int first);
-  // Which column of the block an item brings words of to its unit's block `number`.
-  std::string UnitColumnOf(const GroupItem& item, const std::string& number) const;
+  // How many elements of a column follow each other in memory.
+  int ColumnWord() const { return product_.word_elements() > 1 ? source_.form.lanes : 1; }
+  // Where an element of an operand lies, of place or channel `place` of the depth: of row `row` of
+  // a block's rows, `at` being the first, and of `column` columns behind its first one.
+  std::string RowAt(const std::string& at, const std::string& place, const std::string& row) const;
+  std::string ColumnAt(const std::string& at, const std::string& place, const std::string& column);
+  std::string LoadUnitWord(const UnitOperand& operand, const Block& block, const std::string& at,
+                           const std::string& place, const std::string& own);
+  // Rounds in which the group copies a piece of both operands while it multiplies an earlier one:
+  // `multiply` gets the name of the number of that piece's first word in shared memory.
+  void WriteFragmentRounds(std::span<UnitOperand> operands, const Block& block,
+                           const GroupItem& item,
+                           const std::function<void(const std::string&)>& multiply);
+  std::string WriteFragmentPlace(const UnitOperand& operand, const GroupItem& item);
+  std::string LoadFragments(const UnitOperand& operand, const std::string& word, int count);
   void WriteUnitProducts(const MatrixUnit& unit, std::span<const UnitOperand> operands,
-                         const std::string& parity, const GroupItem& item);
+                         const std::string& word, const GroupItem& item);
   // The same of three products, and what becomes of their sums in the end.
   void WriteSplitProducts(const MatrixUnit& unit, std::span<const UnitOperand> operands,
-                          const std::string& parity, const GroupItem& item);
+                          const std::string& word, const GroupItem& item);
   void FinishSplitSums(const Block& block, const GroupItem& item);
   void WriteCooperativeSums(const MatrixUnit& unit, const Block& block, const GroupItem& item);
   std::string LoadUnitElement(bool is_rows, tensor::ElementType type, const std::string& buffer,
@@ -221,7 +243,7 @@ class TiledProduct::PartWriter {
     return Text("(", a, " < ", b, " ? ", a, " : ", b, ")");
   }
   void WriteSharedSums(const Block& block, const GroupItem& item);
-  void WriteDirectSums(const Block& block, const GroupItem& item);
+  void WriteDirectSums(const Block& block, GroupItem item);
   void WriteTensorSums(const Block& block, const GroupItem& item);
   // `outputs`: by axis, the name of an array of the columns' coordinates.
   void WriteRunSums(const Block& block, const GroupItem& item,

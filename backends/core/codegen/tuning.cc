@@ -90,7 +90,8 @@ double Work(const TileShape& tile, int64_t rows, int64_t columns) {
 }
 
 // The rules of a device whose items are the lanes.
-std::vector<Tuning::Tile> GroupTiles(int64_t most_group_items) {
+std::vector<Tuning::Tile> GroupTiles(const DeviceLimits& limits) {
+  const int64_t most_group_items = std::max<int64_t>(limits.most_group_items, 1);
   std::vector<Tuning::Tile> tiles;
   const auto add = [&](Tuning::Tile tile) {
     const auto size = [&] { return tile.item_rows * tile.item_columns * tile.parts; };
@@ -104,6 +105,7 @@ std::vector<Tuning::Tile> GroupTiles(int64_t most_group_items) {
   // So few rows are nothing to share: an item reads its columns once for all of them. Deep sums are
   // shared out, so that there are items enough.
   constexpr int kShallow = 64;
+  const bool is_cut = limits.multiprocessors > 0;
   for (const int rows : {1, 2, 4, 8}) {
     add({.most_rows = rows,
          .rows = rows,
@@ -111,12 +113,26 @@ std::vector<Tuning::Tile> GroupTiles(int64_t most_group_items) {
          .most_depth = kShallow,
          .item_rows = 1,
          .item_columns = 64});
-    add({.most_rows = rows,
-         .rows = rows,
-         .vectors = 4,
-         .item_rows = 1,
-         .item_columns = 16,
-         .parts = 16});
+    if (!is_cut) {
+      add({.most_rows = rows,
+           .rows = rows,
+           .vectors = 4,
+           .item_rows = 1,
+           .item_columns = 16,
+           .parts = 16});
+      continue;
+    }
+    // The fewer columns there are, the more items each has. Each brings words of four columns.
+    for (const int columns : {16, 8, 4}) {
+      const int most_parts = rows <= 4 ? 128 : 64;
+      add({.most_rows = rows,
+           .rows = rows,
+           .vectors = 4,
+           .item_rows = 1,
+           .item_columns = columns,
+           .parts = std::min(512 / columns, most_parts),
+           .is_alternative = true});
+    }
   }
   const auto add_shared = [&](int size, int item_rows, int item_columns, int depth) {
     add({.rows = size,
@@ -126,9 +142,16 @@ std::vector<Tuning::Tile> GroupTiles(int64_t most_group_items) {
          .depth = depth,
          .is_alternative = true});
   };
-  add_shared(8, 8, 8, 8);
-  add_shared(8, 4, 16, 8);
-  add_shared(8, 2, 32, 8);
+  // Where blocks share out their depth there are groups enough for the device, which wait for
+  // longer pieces less often, and large blocks where there are many.
+  const int depth = is_cut ? 16 : 8;
+  if (is_cut) {
+    add_shared(8, 16, 16, depth);
+    add_shared(8, 8, 16, depth);
+  }
+  add_shared(8, 8, 8, depth);
+  add_shared(8, 4, 16, depth);
+  add_shared(8, 2, 32, depth);
   add_shared(4, 16, 8, 16);
   add_shared(4, 8, 16, 16);
   add_shared(4, 4, 32, 16);
@@ -137,12 +160,30 @@ std::vector<Tuning::Tile> GroupTiles(int64_t most_group_items) {
 
 }  // namespace
 
-TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t columns) const {
+// Which share of its items a device has at work, at most 1, if blocks share out their depth.
+double Tuning::Busy(const TileShape& tile, int64_t rows, int64_t columns, int64_t inner) const {
+  const auto count = [](int64_t whole, int64_t size) {
+    return static_cast<double>((whole + size - 1) / size);
+  };
+  // Items that read what nobody else does are at work only while they wait for enough.
+  constexpr double kReaders = 4;
+  const bool are_readers = tile.depth == 0;
+  const int64_t cuts = are_readers ? 1 : std::max<int64_t>(1, inner / kMinBusyDepth);
+  const double items = count(rows, tile.block_rows()) * count(columns, tile.block_columns()) *
+                       static_cast<double>(cuts) * tile.group_size;
+  return std::min(1.0, items / static_cast<double>(busy_items) / (are_readers ? kReaders : 1));
+}
+
+TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t columns,
+                          int64_t inner) const {
   std::optional<TileShape> best;
   double least_work = 0;
+  bool best_is_of_few_rows = false;
   for (const Tile& tile : tiles) {
     if (tile.most_rows != 0 && rows > tile.most_rows) continue;
     if (tile.most_depth != 0 && depth > tile.most_depth) continue;
+    // Those for few rows need no kernels beside.
+    if (best && tile.most_rows == 0 && best_is_of_few_rows) break;
     TileShape shape{.rows = tile.rows,
                     .vectors = tile.vectors,
                     .lanes = std::max(1, tile.vector_bits / sum_bits),
@@ -151,16 +192,20 @@ TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t col
                     .item_rows = tile.item_rows,
                     .item_columns = tile.item_columns,
                     .depth = tile.depth,
-                    .parts = tile.parts};
+                    .parts = tile.parts,
+                    .busy_groups = busy_items / std::max(1, tile.group_size)};
     const auto is_too_large = [&] {
       return shape.is_of_group() && SharedBytes(shape, sum_bits) > shared_bytes;
     };
     while (is_too_large() && shape.depth > 1) shape.depth /= 2;
     if (is_too_large()) continue;
     if (!tile.is_alternative) return shape;
-    if (const double work = Work(shape, rows, columns); !best || work < least_work) {
+    double work = Work(shape, rows, columns);
+    if (busy_items > 0) work /= Busy(shape, rows, columns, inner);
+    if (!best || work < least_work) {
       best = shape;
       least_work = work;
+      best_is_of_few_rows = tile.most_rows != 0;
     }
   }
   if (best) return *best;
@@ -184,17 +229,21 @@ Tuning DeriveTuning(const DeviceLimits& limits) {
   tuning.is_float64_fast = limits.is_float64_fast;
   if (!limits.is_processor) {
     const auto group_size = static_cast<int>(std::clamp<int64_t>(limits.most_group_items, 1, 64));
-    tuning.tiles = GroupTiles(std::max<int64_t>(limits.most_group_items, 1));
-    tuning.shared_bytes = std::min(limits.shared_bytes, tuning.shared_bytes);
+    tuning.tiles = GroupTiles(limits);
+    // More is not given without a request.
+    constexpr int64_t kMaxSharedBytes = int64_t{48} << 10;
+    tuning.shared_bytes = std::min(
+        limits.shared_bytes, limits.multiprocessors > 0 ? kMaxSharedBytes : tuning.shared_bytes);
     tuning.are_items_lanes = true;
+    // A few groups on each hide what others wait for.
+    constexpr int64_t kBusyItems = 256;
+    tuning.busy_items = limits.multiprocessors * kBusyItems;
     tuning.run_group_size = group_size;
     tuning.long_item_group_size = group_size;
-    // So many loads of a long row are under way at a time; more shared memory than this is not
-    // given without a request.
+    // So many loads of a long row are under way at a time.
     constexpr int kRowItems = 256;
-    constexpr int64_t kMaxRowBytes = int64_t{48} << 10;
     if (limits.most_group_items >= kRowItems) tuning.row_group_size = kRowItems;
-    tuning.row_shared_bytes = std::min(limits.shared_bytes, kMaxRowBytes);
+    tuning.row_shared_bytes = std::min(limits.shared_bytes, kMaxSharedBytes);
     return tuning;
   }
   const int vector_bits = std::clamp(limits.vector_bits, 32, 512);
@@ -260,6 +309,12 @@ Status AddRules(std::string_view table, std::string_view name, Tuning& tuning) {
         tuning.run_group_size = group_size;
         continue;
       }
+    } else if (kind == "busy") {
+      int items = 0;
+      if (ReadNumbers(fields, {&items})) {
+        tuning.busy_items = items;
+        continue;
+      }
     } else if (kind == "3xtf32") {
       int depth = 0;
       if (ReadNumbers(fields, {&depth}) && depth >= Tuning::kMinSplitDepth) {
@@ -279,6 +334,7 @@ Tuning FindTuning(const DeviceLimits& limits, std::string_view name, std::string
   if (const char* const kind = std::getenv("ONNXIFI_TUNING"); kind != nullptr && *kind != '\0') {
     DeviceLimits forced = limits;
     forced.is_processor = forced.is_float64_fast = std::string_view(kind) == "processor";
+    forced.multiprocessors = 16;
     return DeriveTuning(forced);
   }
   Tuning tuning = DeriveTuning(limits);

@@ -11,6 +11,8 @@
 //       depth, parts
 //       the same of an item of a group that sums a block together; depth and parts are TileShape's
 //   device, run, neighbours that one item computes in a row, items of a group
+//   device, busy, items
+//       that sum blocks at once where the device is busy; with fewer, the depth of blocks is cut
 //   device, 3xtf32, depth from
 //       sums of float32 that deep are three products of TF32, on matrix units of fragments; not
 //       below kMinSplitDepth
@@ -46,6 +48,7 @@ struct Tuning {
   };
   std::vector<Tile> tiles;
   bool are_items_lanes = false;              // of every tile
+  int64_t busy_items = 0;                    // that sum blocks at once; 0: nobody knows
   int64_t shared_bytes = int64_t{32} << 10;  // that a group may have
   // As Capabilities has them.
   int run_length = 1;
@@ -61,10 +64,13 @@ struct Tuning {
   // In shorter sums the parts' errors are more than twice those of plain multiply-adds.
   static constexpr int kMinSplitDepth = 32;
   static constexpr int64_t kManyColumns = int64_t{1} << 20;  // where nobody knows how many
+  // A shorter part of the depth is not worth a group of its own.
+  static constexpr int64_t kMinBusyDepth = 64;
 
-  // The tile for so many rows of so deep sums of so many bits.
-  TileShape TileFor(int64_t rows, int64_t depth, int sum_bits,
-                    int64_t columns = kManyColumns) const;
+  // The tile for so many rows of so deep sums of so many bits, `inner` deep if they are shared out.
+  TileShape TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t columns = kManyColumns,
+                    int64_t inner = 1) const;
+  double Busy(const TileShape& tile, int64_t rows, int64_t columns, int64_t inner) const;
   // Tells the generators how items are cut.
   void Describe(Capabilities& capabilities) const;
 };
@@ -77,6 +83,7 @@ struct DeviceLimits {
   int64_t most_group_items = 1;
   int64_t shared_bytes = int64_t{32} << 10;  // of a group
   bool is_float64_fast = false;              // at half the rate of float32 or more
+  int64_t multiprocessors = 0;               // each runs several groups at once; 0: unknown
 };
 
 // For a device that nobody measured. On a processor a block has two vectors of columns, and so many
@@ -84,7 +91,9 @@ struct DeviceLimits {
 // of 512 bits, 16 of fewer. Elsewhere a group of 64 items sums 64 x 64 outputs from shared memory,
 // of which it takes up to 32 KiB, 8 x 8 an item; as many in blocks of 32 or 16 rows, or 4 x 4 an
 // item, where fewer of them are none; and up to 8 rows without shared memory, 4 columns an item. On
-// a device of smaller groups blocks are smaller.
+// a device of smaller groups blocks are smaller. Where the number of multiprocessors is known,
+// blocks share out their depth until all are busy, take up to 48 KiB, and are as large as 128 x 128
+// where that leaves enough of them; and of few rows groups are larger the fewer columns there are.
 Tuning DeriveTuning(const DeviceLimits& limits);
 
 // The rules of `table` for the device `name`, in front of those that `tuning` has. Lines of other

@@ -80,6 +80,31 @@ TEST(TuningTest, ItemsOfAGpuSumABlockTogether) {
   EXPECT_EQ(tuning.TileFor(1, 9, 32), Block(1, 4, 1, 64, 0, 1));
 }
 
+TEST(TuningTest, WhereMultiprocessorsAreKnownAllOfThemAreBusy) {
+  const Tuning tuning =
+      DeriveTuning({.most_group_items = 1024, .shared_bytes = 200 << 10, .multiprocessors = 100});
+  EXPECT_EQ(tuning.busy_items, 25'600);
+  const auto tile = [&](int64_t rows, int64_t columns, int64_t inner) {
+    TileShape shape = tuning.TileFor(rows, inner, 32, columns, inner);
+    EXPECT_EQ(shape.busy_groups, 25'600 / shape.group_size);
+    shape.busy_groups = 0;
+    return shape;
+  };
+  // Large blocks where that leaves enough of them, be it by shares of their depth.
+  EXPECT_EQ(tile(4096, 4096, 64), Block(8, 8, 16, 16, 16, 1));
+  EXPECT_EQ(tile(512, 512, 64), Block(4, 4, 16, 8, 16, 1));
+  EXPECT_EQ(tile(512, 512, 4096), Block(8, 8, 16, 16, 16, 1));
+  // Of few rows, more items for fewer columns.
+  EXPECT_EQ(tile(1, 100'000, kDeep), Block(1, 4, 1, 16, 0, 32));
+  EXPECT_EQ(tile(1, 1000, kDeep), Block(1, 4, 1, 4, 0, 128));
+  EXPECT_EQ(tile(8, 1000, kDeep), Block(8, 4, 1, 4, 0, 64));
+  EXPECT_EQ(tile(1, 1000, 9), Block(1, 4, 1, 64, 0, 1));
+  // A rule of the device's own.
+  Tuning measured = tuning;
+  ASSERT_TRUE(AddRules("a, busy, 640\n", "a", measured).ok());
+  EXPECT_EQ(measured.TileFor(512, 64, 32, 512, 64).busy_groups, 640 / 256);
+}
+
 TEST(TuningTest, BlocksFitWhatAGroupMayHave) {
   for (const int64_t most_items : {1, 2, 16, 100, 128, 1024}) {
     for (const int64_t shared_bytes : {4, 16, 32, 100}) {
@@ -191,7 +216,10 @@ TEST(TuningTest, AProcessorMayBeTunedAsAGpu) {
   EXPECT_EQ(gpu.run_length, 1);
   EXPECT_FALSE(gpu.is_float64_fast);
   EXPECT_TRUE(same.is_float64_fast);
-  EXPECT_EQ(gpu.TileFor(5, kDeep, 32), Block(8, 4, 1, 16, 0, 16));
+  TileShape few = gpu.TileFor(5, kDeep, 32);
+  EXPECT_EQ(few.busy_groups, 16);
+  few.busy_groups = 0;
+  EXPECT_EQ(few, Block(8, 4, 1, 16, 0, 16));
   EXPECT_EQ(same.run_length, 64);
   EXPECT_EQ(same.TileFor(5, kDeep, 32), (TileShape{8, 2, 16, 1}));
 }

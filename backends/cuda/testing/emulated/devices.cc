@@ -152,7 +152,7 @@ int AttributeOf(CUdevice_attribute attribute, CUdevice device) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
       return 0;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-      return 4;
+      return 132;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
       return 1'000'000;
     case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
