@@ -5,6 +5,8 @@
 #include "backends/core/ops/ml/lower_trees.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -79,6 +81,26 @@ class WayDown {
   Operand features_, splits_, children_;
   std::optional<Operand> nan_is_first_;
 };
+
+// The same rows, with the least normal number of their sign in place of subnormal ones; told apart
+// by their bits, as devices may take them for zeros.
+Operand WithoutSubnormals(Lowering& lowering, const Operand& rows) {
+  const bool is_wide = rows.type() == ElementType::kFloat64;
+  const ElementType type = is_wide ? ElementType::kInt64 : ElementType::kInt32;
+  const int64_t sign =
+      is_wide ? std::numeric_limits<int64_t>::min() : int64_t{std::numeric_limits<int32_t>::min()};
+  const int64_t magnitudes =
+      is_wide ? std::numeric_limits<int64_t>::max() : int64_t{std::numeric_limits<int32_t>::max()};
+  const int64_t least = is_wide ? std::bit_cast<int64_t>(std::numeric_limits<double>::min())
+                                : std::bit_cast<int32_t>(std::numeric_limits<float>::min());
+  StepBuilder map(lowering, rows.shape);
+  const auto number = [&](int64_t value) { return IntConstant(map.exprs(), type, value); };
+  const Expr bits = Bitcast(map.Read(rows), type);
+  const Expr magnitude = bits && number(magnitudes);
+  const Expr is_subnormal = number(0) < magnitude && magnitude < number(least);
+  const Expr normal = Select(is_subnormal, (bits && number(sign)) || number(least), bits);
+  return map.WriteMap(Bitcast(normal, rows.type()), rows.type());
+}
 
 // The entries [N, ...] that rows reach from `roots`, whose extents follow N, but for the last
 // levels, of which `levels` says how many are left: at most one step's.
@@ -216,16 +238,22 @@ Operand LowerByLeaf(Lowering& lowering, const Operand& rows, const Trees& trees,
 
 }  // namespace
 
-Result<Operand> LowerTrees(Lowering& lowering, const Operand& rows, const Trees& given,
+Result<Operand> LowerTrees(Lowering& lowering, const Operand& given_rows, const Trees& given,
                            ElementType type) {
   // A leaf without weights, for trees that others have more of.
   Trees trees = given;
   const auto no_leaf = static_cast<int32_t>(trees.leaf_count++);
-  ONNXIFI_ASSIGN_OR_RETURN(const TreeTables tables, MakeTreeTables(lowering, trees, rows.type()));
+  ONNXIFI_ASSIGN_OR_RETURN(const TreeTables tables,
+                           MakeTreeTables(lowering, trees, given_rows.type()));
   ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-      Less(Dim(tables.feature_count), rows.shape[1] + Dim(1)), Code::kMismatchingShape,
+      Less(Dim(tables.feature_count), given_rows.shape[1] + Dim(1)), Code::kMismatchingShape,
       "The trees ask for " + std::to_string(tables.feature_count) + " features; input 0 has fewer:",
-      {rows.shape[1]}));
+      {given_rows.shape[1]}));
+  // Integers and float16 are normal numbers, or zeros, of the rows' type.
+  const bool may_be_subnormal = lowering.In(0).type() == given_rows.type();
+  const Operand rows = tables.needs_normal_features && may_be_subnormal
+                           ? WithoutSubnormals(lowering, given_rows)
+                           : given_rows;
   const std::vector<int32_t> roots =
       RootsByTarget(tables, trees, FindOwnTargets(tables, trees), no_leaf);
   if (!roots.empty()) return LowerByTarget(lowering, rows, trees, tables, roots, type);

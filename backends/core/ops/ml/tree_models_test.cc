@@ -277,9 +277,13 @@ TEST(TreeComparisonTest, IsExactAtTheEdges) {
   const float one_third = 1.0F / 3;
   const double third = one_third;
   const double above = std::nextafter(one_third, 1.0F), below = std::nextafter(one_third, 0.0F);
-  const std::vector<double> x = {below, third, above, 0.0, -0.0, inf, -inf, max, -max, kNan, 3};
-  const std::vector<double> splits = {third, 1.0 / 3, 0.0,  -0.0,  inf,   -inf,
-                                      max,   -max,    kNan, 1e300, -1e300};
+  const double least = std::numeric_limits<float>::min();
+  const double subnormal = std::numeric_limits<float>::denorm_min();
+  const std::vector<double> x = {below, third, above, 0.0,   -0.0,   inf,       -inf,      max,
+                                 -max,  kNan,  3,     least, -least, subnormal, -subnormal};
+  const std::vector<double> splits = {third,  1.0 / 3, 0.0,    -0.0,      inf,
+                                      -inf,   max,     -max,   kNan,      1e300,
+                                      -1e300, least,   -least, subnormal, -subnormal};
   for (const ElementType type : {ElementType::kFloat32, ElementType::kFloat64}) {
     for (const std::string& mode : kModes) {
       for (const double split : splits) {
@@ -301,6 +305,77 @@ TEST(TreeComparisonTest, IsExactAtTheEdges) {
       }
     }
   }
+}
+
+// Two stumps of equality, with 0 and with `split`: 1 and 2 for those that hold.
+Attributes TwoEqualities(double split) {
+  Attributes attributes = Stump("BRANCH_EQ", 0, ElementType::kFloat64, 0);
+  attributes["nodes_treeids"] = Integers{0, 0, 0, 1, 1, 1};
+  for (const char* const name : {"nodes_nodeids", "nodes_truenodeids", "nodes_falsenodeids"}) {
+    Integers numbers = std::get<Integers>(attributes[name]);
+    numbers.insert(numbers.end(), numbers.begin(), numbers.begin() + 3);
+    attributes[name] = numbers;
+  }
+  attributes["nodes_featureids"] = attributes["nodes_missing_value_tracks_true"] =
+      Integers{0, 0, 0, 0, 0, 0};
+  attributes["nodes_modes"] = Strings{"BRANCH_EQ", "LEAF", "LEAF", "BRANCH_EQ", "LEAF", "LEAF"};
+  attributes["nodes_values_as_tensor"] =
+      MakeTensor(ElementType::kFloat64, {6}, {0, 0, 0, split, 0, 0});
+  attributes["target_treeids"] = Integers{0, 1};
+  attributes["target_nodeids"] = Integers{1, 1};
+  attributes["target_ids"] = Integers{0, 0};
+  attributes["target_weights"] = Floats{1, 2};
+  return attributes;
+}
+
+// Devices may take subnormal numbers for zeros, so that no table needs them to tell 0 from others.
+template <typename T>
+void ExpectNormalSplits(ElementType type) {
+  using Limits = std::numeric_limits<T>;
+  for (const double split :
+       std::initializer_list<double>{5, -0x1p-100, Limits::min(), -Limits::min(),
+                                     Limits::denorm_min(), -Limits::denorm_min()}) {
+    const bool is_apart = std::fabs(split) > Limits::min();
+    const std::vector<double> x = {0,
+                                   -0.0,
+                                   5,
+                                   -0x1p-100,
+                                   Limits::min(),
+                                   -Limits::min(),
+                                   Limits::denorm_min(),
+                                   -Limits::denorm_min(),
+                                   kNan};
+    OneNode node{"TreeEnsembleRegressor",
+                 3,
+                 TwoEqualities(split),
+                 {Given({static_cast<int64_t>(x.size()), 1}, x, type)},
+                 {true},
+                 "ai.onnx.ml"};
+    bool has_subnormals = false;
+    node.rewrite = [&](program::Program& program) {
+      for (const Tensor& constant : program.constants) {
+        if (!tensor::IsFloat(constant.type())) continue;
+        for (int64_t k = 0; k < constant.element_count(); ++k) {
+          const auto value = static_cast<T>(constant.AsDouble(k));
+          has_subnormals = has_subnormals || std::fpclassify(value) == FP_SUBNORMAL;
+        }
+      }
+    };
+    const auto result = RunOperator(node);
+    ASSERT_TRUE(result.ok()) << result.status().Text();
+    EXPECT_EQ(has_subnormals, !is_apart) << split;
+    for (size_t k = 0; k < x.size(); ++k) {
+      const auto feature = static_cast<T>(x[k]);
+      const int expected = (feature == T{0} ? 1 : 0) + (feature == static_cast<T>(split) ? 2 : 0);
+      EXPECT_EQ((*result)[0].AsDouble(static_cast<int64_t>(k)), expected)
+          << x[k] << " beside " << split;
+    }
+  }
+}
+
+TEST(TreeComparisonTest, NeedsNoSubnormalNumbersToFindZeros) {
+  ExpectNormalSplits<float>(ElementType::kFloat32);
+  ExpectNormalSplits<double>(ElementType::kFloat64);
 }
 
 TEST(TreeEnsembleRegressorTest, ComparesLargeIntegersAsTheyAre) {

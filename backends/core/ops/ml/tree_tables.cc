@@ -41,6 +41,9 @@ class Neighbours {
     return is_narrow_ ? Previous(static_cast<float>(x))
                       : std::nextafter(x, -std::numeric_limits<double>::infinity());
   }
+  double LeastNormal() const {
+    return is_narrow_ ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+  }
 
  private:
   static double Previous(float x) {
@@ -68,6 +71,7 @@ class TableMaker {
       AddNode(static_cast<int32_t>(trees_.leaf_count + static_cast<int64_t>(k)), node);
     }
     for (const Trees::Branch& root : trees_.roots) tables_.roots.push_back(EntryOf(root));
+    AvoidSubnormalSplits();
     return std::move(tables_);
   }
 
@@ -137,6 +141,23 @@ class TableMaker {
       return Set(entry, node, *below, first, second, nan_is_first);
     }
     SetConstant(entry, node, second, nan);
+  }
+
+  // The number below 0 is subnormal, and on a device that flushes such numbers equal to it. So the
+  // split before 0 becomes the largest negative normal number, and features go with it, where no
+  // other split tells apart what becomes equal.
+  void AvoidSubnormalSplits() {
+    const double least = neighbours_.LeastNormal();
+    const double before_zero = *neighbours_.Below(0);
+    const auto is_apart = [&](double split) {
+      return split == 0 || split == before_zero || split >= least || split < -least;
+    };
+    if (tables_.is_strict || std::ranges::count(tables_.splits, before_zero) == 0 ||
+        !std::ranges::all_of(tables_.splits, is_apart)) {
+      return;
+    }
+    tables_.needs_normal_features = true;
+    std::ranges::replace(tables_.splits, before_zero, -least);
   }
 
   // Members that features can be equal to, halved until one is left.

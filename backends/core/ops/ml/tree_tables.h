@@ -25,6 +25,9 @@ struct TreeTables {
   std::vector<uint8_t> nan_is_first;  // whether NaN goes to the first child
 
   bool is_strict = false;  // feature < split, else feature <= split
+  // Features that are subnormal count as the normal number next to them that is not zero. That
+  // takes place of splits that are subnormal, which devices may flush to zero.
+  bool needs_normal_features = false;
   std::vector<int32_t> roots;
   int64_t depth = 0;  // comparisons on the longest way
   int64_t feature_count = 0;
