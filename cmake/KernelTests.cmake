@@ -15,6 +15,7 @@ function(onnxifi_add_kernel_tests backend)
       ${codegen}/index_test.cc
       ${codegen}/long_axes_test.cc
       ${codegen}/map_lanes_test.cc
+      ${codegen}/map_tiles_test.cc
       ${codegen}/random_step_test.cc
       ${codegen}/reduction_test.cc
       ${codegen}/scan_test.cc

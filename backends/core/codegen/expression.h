@@ -54,8 +54,8 @@ struct Capabilities {
   // beyond them in the arrays that hold them.
   int row_parts = 16;
   int byte_array_padding = 0;
-  // Of a group that takes a row of more than 1,024 elements, and keeps it: its items, a power of
-  // two, and the shared memory that it may have.
+  // Of a group that takes a row of more than 1,024 elements, and keeps it, or a tile of a Map: its
+  // items, a power of two, and the shared memory that it may have.
   int row_group_size = 64;
   int64_t row_shared_bytes = int64_t{16} << 10;
   // Items of a group where each does a long row or block of elements by itself.

@@ -12,6 +12,7 @@
 #include "backends/core/codegen/family.h"
 #include "backends/core/codegen/index_kernels.h"
 #include "backends/core/codegen/map_lanes.h"
+#include "backends/core/codegen/map_tiles.h"
 #include "backends/core/codegen/recurrent_kernels.h"
 #include "backends/core/codegen/reduce_kernels.h"
 #include "backends/core/codegen/scan_kernels.h"
@@ -193,6 +194,8 @@ KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundSte
     if (loops.form.lanes > 1) {
       const int64_t lanes = loops.form.lanes;
       loops.given = {(loops.extents.back() + lanes - 1) / lanes};
+    } else {
+      SetMapTile(facts, step, capabilities, loops);
     }
   }
   if (const auto* index = step.step->As<program::Index>()) {
@@ -308,6 +311,7 @@ void NameIndices(const Source& source, Scope& scope) {
 
 Launch WriteMap(Writer& writer, const Source& source) {
   if (source.form.lanes > 1) return WriteMapOfLanes(writer, source);
+  if (source.form.tile.read_axis >= 0) return WriteMapOfTiles(writer, source);
   const int rank = source.form.rank;
   Scope scope;
   const int run_length = rank == 0 ? 1 : source.capabilities.run_length;

@@ -19,6 +19,19 @@ namespace onnxifi::codegen {
 // How a view steps along its last axis; a step known to the compiler lets it load vectors.
 enum class LastStep : uint8_t { kNone, kOne, kAny };
 
+// Map: a tile of two axes of the loops that a group takes. Reads that `is_tiled` lie in memory
+// along `read_axis`, writes along `write_axis`.
+struct MapTile {
+  int read_axis = -1;  // -1: there are no tiles
+  int write_axis = -1;
+  // Its elements along these axes, powers of two.
+  int read_extent = 0;
+  int write_extent = 0;
+  std::vector<bool> is_tiled;  // by read
+
+  auto operator<=>(const MapTile&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
 // The part of a loop nest that decides a kernel's source.
 struct LoopForm {
   std::vector<int> axis_of;  // by axis of the domain: the axis of the loops, or -1 if it is gone
@@ -39,6 +52,7 @@ struct LoopForm {
   // Neighbours that an item takes by words of 16 bytes: along the last axis of a Map, and of the
   // columns of a Contract.
   int lanes = 1;
+  MapTile tile;
 
   auto operator<=>(const LoopForm&) const = default;  // NOLINT(modernize-use-nullptr)
 };
