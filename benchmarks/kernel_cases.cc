@@ -109,12 +109,17 @@ Case MakeCopy(int64_t rows, int64_t columns) {
   return map;
 }
 
-Case MakeTransposition(int64_t rows, int64_t columns) {
+Case MakePermutation(const Shape& shape, const std::vector<size_t>& order, ElementType type) {
   Case map;
-  program::View view = map.Add(Buffer::Kind::kTemporary, {columns, rows});
-  std::swap(view.strides[0], view.strides[1]);
+  const program::View dense = map.Add(Buffer::Kind::kTemporary, shape, type);
+  program::View view = dense;
+  Shape permuted = shape;
+  for (size_t k = 0; k < order.size(); ++k) {
+    view.strides[k] = dense.strides[order[k]];
+    permuted[k] = shape[order[k]];
+  }
   const program::ExprId root = map.Read(view).id();
-  map.Write({rows, columns});
+  map.Write(permuted, type);
   map.step.body = program::Map{{root}};
   return map;
 }

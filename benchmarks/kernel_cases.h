@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "backends/core/program/program.h"
 #include "backends/core/tensor/element_type.h"
@@ -46,12 +47,11 @@ struct Case {
   }
   Expr Read(const program::View& view) {
     step.reads.push_back(view);
-    return Load(program.exprs, tensor::ElementType::kFloat32,
-                static_cast<int>(step.reads.size()) - 1);
+    return Load(program.exprs, view.type, static_cast<int>(step.reads.size()) - 1);
   }
-  void Write(const Shape& shape) {
+  void Write(const Shape& shape, tensor::ElementType type = tensor::ElementType::kFloat32) {
     step.domain = shape;
-    step.writes = {Add(Buffer::Kind::kTemporary, shape)};
+    step.writes = {Add(Buffer::Kind::kTemporary, shape, type)};
   }
 };
 
@@ -63,7 +63,9 @@ Case MakeConvolution(int64_t channels, int64_t size, int64_t outputs, int64_t ke
 Case MakeTransposed(int64_t channels, int64_t size, int64_t outputs, int64_t kernel);
 Case MakeMap(const Shape& shape, const std::function<Expr(Expr, Expr)>& formula);
 Case MakeCopy(int64_t rows, int64_t columns);
-Case MakeTransposition(int64_t rows, int64_t columns);
+// Axis k of the result is axis order[k] of what it is made of.
+Case MakePermutation(const Shape& shape, const std::vector<size_t>& order,
+                     tensor::ElementType type = tensor::ElementType::kFloat32);
 Case MakeRowSums(int64_t rows, int64_t columns);
 Case MakeSoftmax(int64_t rows, int64_t columns);
 // Without scale and bias.
