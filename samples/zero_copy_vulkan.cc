@@ -234,6 +234,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::ifstream file(argv[1], std::ios::binary);
+  if (!file) {
+    std::fprintf(stderr, "%s cannot be read.\n", argv[1]);
+    return 2;
+  }
   const std::vector<char> model{std::istreambuf_iterator<char>(file),
                                 std::istreambuf_iterator<char>()};
   const onnxifi::Library library = onnxifi::Library::Linked();

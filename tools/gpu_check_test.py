@@ -50,6 +50,23 @@ class RunCheckTest(unittest.TestCase):
         self.assertEqual(status, "cut")
         self.assertIn("the slice ended", summary)
 
+    def test_shards_are_one_check(self):
+        text = 'echo "[  PASSED  ] $((GTEST_SHARD_INDEX + 1)) tests."'
+        log = pathlib.Path(self._folder.name, "log")
+        check = self._tool.Check("a check", ["sh", "-c", text], 20, shards=3)
+        status, _, summary = self._tool.run_check(check, dict(os.environ), 60, log)
+        self.assertEqual((status, summary), ("passed", "6 passed in 3 shards"))
+        self.assertEqual(sorted(path.name for path in log.parent.iterdir()), ["log"])
+        check.command = ["sh", "-c", text + "; exit $GTEST_SHARD_INDEX"]
+        status, _, summary = self._tool.run_check(check, dict(os.environ), 60, log)
+        self.assertEqual((status, summary), ("failed", "status 1: shards that failed: [1, 2], 6 tests passed"))
+        check.command = ["sh", "-c", "echo $GTEST_TOTAL_SHARDS passed; sleep $((GTEST_SHARD_INDEX * 30))"]
+        check.limit_s = 1
+        status, seconds, summary = self._tool.run_check(check, dict(os.environ), 60, log)
+        self.assertEqual(status, "failed")
+        self.assertIn("takes longer than 1 s", summary)
+        self.assertLess(seconds, 10)
+
 
 class SliceTest(unittest.TestCase):
     """A pack whose programs are scripts that write down how often they ran."""
@@ -124,6 +141,26 @@ class SliceTest(unittest.TestCase):
         with unittest.mock.patch.dict(os.environ, {"LD_LIBRARY_PATH": "/of/the/machine"}):
             self.assertEqual(slice_.run(check)[0], "passed")
         self.assertEqual(told.read_text(), "/of/the/machine --library-path /of/the/pack\n")
+
+    def test_programs_that_do_not_start_are_told(self):
+        def start():
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                status = self._tool.start_programs({**os.environ, "LD_LIBRARY_PATH": "/of/the/pack"})
+            return status, printed.getvalue().splitlines()
+
+        # A wrong command line is no failure, and scripts of Python do not meet the pack's libraries.
+        self.write_program("exit 2")
+        (self._pack / "tools").mkdir()
+        script = self._pack / "tools/make_models.py"
+        script.write_text('import os\nassert "LD_LIBRARY_PATH" not in os.environ\n')
+        self.assertEqual(start(), (0, ["2 passed, 0 failed"]))
+        self.write_program('echo "libsomething.so.1: cannot open shared object file" >&2; exit 127')
+        script.write_text("import a_module_that_was_not_packed\n")
+        status, lines = start()
+        self.assertEqual((status, lines[2]), (1, "0 passed, 2 failed"))
+        self.assertIn("libsomething.so.1", lines[0])
+        self.assertIn("a_module_that_was_not_packed", lines[1])
 
     def test_what_is_missing_is_told(self):
         check = self._tool.Check("a check", ["true"], 5, "no-such-program")
