@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/core/program/expr.h"
+
 namespace onnxifi::codegen {
 namespace {
 
@@ -26,6 +28,8 @@ constexpr int kMaxRowBytes = 256;
 // All tiles of a group: so that several groups have room.
 constexpr int64_t kMaxBytes = int64_t{20} << 10;
 constexpr int kBankBytes = 4;
+// An item's loop over its elements is unrolled up to so many.
+constexpr size_t kMaxOperations = 256;
 
 int BytesOf(ElementType type) { return tensor::BitWidth(type) / 8; }
 
@@ -114,18 +118,20 @@ class TileWriter {
   struct TileElement {
     std::string along, across;
   };
-  TileElement OpenElements(int extent, int other_extent) {
+  TileElement OpenElements(int extent, int other_extent, size_t operations) {
     const std::string along = writer_.Declare("int", Text("LANE % ", extent));
     const std::string first = writer_.Declare("int", Text("LANE / ", extent));
     const std::string round = writer_.NewName("l");
     const int at_once = items_ / extent;
-    writer_.Open("UNROLL for (int ", round, " = 0; ", round, " < ", other_extent / at_once, "; ++",
-                 round, ")");
+    const int rounds = other_extent / at_once;
+    const bool is_short = static_cast<size_t>(rounds) * operations <= kMaxOperations;
+    writer_.Open(is_short ? "UNROLL " : "", "for (int ", round, " = 0; ", round, " < ", rounds,
+                 "; ++", round, ")");
     return {along, writer_.Declare("int", Text(first, " + ", round, " * ", at_once))};
   }
 
   void Load(const std::map<int, std::string>& tiles) {
-    const auto [along, across] = OpenElements(tile_.read_extent, tile_.write_extent);
+    const auto [along, across] = OpenElements(tile_.read_extent, tile_.write_extent, 1);
     std::vector<std::string> at = origin_;
     const auto set = [&](int axis, const std::string& place) {
       const std::string extent = Extent(writer_, axis);
@@ -146,7 +152,9 @@ class TileWriter {
   }
 
   void Store(const program::Map& map, const std::map<int, std::string>& tiles) {
-    const auto [along, across] = OpenElements(tile_.write_extent, tile_.read_extent);
+    const auto [along, across] =
+        OpenElements(tile_.write_extent, tile_.read_extent,
+                     program::Reachable(source_.program.exprs, map.roots).size());
     Scope scope;
     scope.coordinates = origin_;
     std::string is_inside = is_inside_;
