@@ -48,6 +48,9 @@ std::vector<std::string> WriteCoordinates(Writer& writer, const std::string& pos
                                           const std::vector<std::string>& extents);
 // Opens the block that each item of the first `axes` axes runs and gives its coordinates.
 std::vector<std::string> OpenItems(Writer& writer, int axes);
+// Items of a group where each computes an element by itself: a device starts that many sooner than
+// twice as many groups of half the size.
+int GroupSizeOfItems(const Source& source);
 // A run: neighbours along the last axis of the loops that one item computes.
 struct Run {
   std::vector<std::string> coordinates;  // the last one is that of the lane

@@ -272,6 +272,11 @@ std::vector<std::string> OpenItems(Writer& writer, int axes) {
   return WriteCoordinates(writer, item, extents);
 }
 
+int GroupSizeOfItems(const Source& source) {
+  constexpr int kItems = 128;
+  return std::clamp(source.capabilities.row_group_size, 1, kItems);
+}
+
 Run OpenRun(Writer& writer, int axes, int run_length, bool is_last_slowest) {
   writer.Open("if (ITEM < count)");
   const std::string item = writer.Declare("idx", "AS(idx, ITEM)");
@@ -334,9 +339,10 @@ Launch WriteMap(Writer& writer, const Source& source) {
   }
   if (run_length > 1) writer.Close();
   writer.Close();
-  return {.item_axes = rank,
-          .run_length = run_length,
-          .group_size = run_length > 1 ? source.capabilities.run_group_size : Launch().group_size};
+  return {
+      .item_axes = rank,
+      .run_length = run_length,
+      .group_size = run_length > 1 ? source.capabilities.run_group_size : GroupSizeOfItems(source)};
 }
 
 }  // namespace onnxifi::codegen

@@ -141,8 +141,11 @@ TEST(GenerateTest, AnItemTakes16BytesOfItsNarrowestTypeWhereRowsBeginAtMultiples
 }
 
 TEST(GenerateTest, HowItemsAreCutIsTheTunings) {
-  constexpr Capabilities kCut{
-      .run_length = 8, .row_parts = 6, .byte_array_padding = 3, .long_item_group_size = 10};
+  constexpr Capabilities kCut{.run_length = 8,
+                              .row_parts = 6,
+                              .byte_array_padding = 3,
+                              .row_group_size = 32,
+                              .long_item_group_size = 10};
   ProgramMaker maker;
   maker.SumRows(maker.Input({4, 100}, ElementType::kUint8));
   const program::Step& sum = maker.program.steps[0];
@@ -168,7 +171,8 @@ TEST(GenerateTest, HowItemsAreCutIsTheTunings) {
                                                       device::Bind(counted.program, step, {}), cut);
     const KernelText text = Generate(counted.program, step, kernels.launches[0].kernel,
                                      kernels.launches[0].loops.form, cut, OpenClDialect());
-    EXPECT_EQ(text.launch.group_size, 10);
+    // A block is a group's, or an item's.
+    EXPECT_EQ(text.launch.group_size, run_length == 1 ? 32 : 10);
   }
 }
 

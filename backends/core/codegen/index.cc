@@ -5,6 +5,7 @@
 // other, and gives what is left of the last one. Scatter and suppression have files of their own.
 
 #include "backends/core/codegen/family.h"
+#include "backends/core/codegen/group_sum.h"
 #include "backends/core/codegen/index_kernels.h"
 
 namespace onnxifi::codegen {
@@ -213,7 +214,119 @@ class IndexWriter {
     return {.given_items = kBlocks, .group_size = source_.capabilities.long_item_group_size};
   }
 
+  bool has_groups() const { return source_.capabilities.run_length == 1; }
+
+  // Of a group: the elements [first_, end_) of its block, none where it is not one of those that
+  // were asked for; an array for sums.
+  void BeginGroup() {
+    is_inside_ = writer_.Declare("bool", "GROUP < count");
+    const std::string block =
+        writer_.Declare("idx", Text(is_inside_, " ? AS(idx, GROUP) : AS(idx, 0)"));
+    const std::string length = writer_.UseGiven(kBlockLength);
+    const std::string total = writer_.Declare(
+        "idx", Text(is_inside_, " ? ", writer_.UseGiven(kElements), " : AS(idx, 0)"));
+    first_ = writer_.Declare("idx", Text(block, " * ", length));
+    const std::string last = writer_.Declare("idx", Text(first_, " + ", length));
+    end_ = writer_.Declare("idx", Text(last, " < ", total, " ? ", last, " : ", total));
+    sums_ = writer_.NewName("g");
+    writer_.Share(Text("idx ", sums_, "[", items_, "]"));
+  }
+  Launch EndGroup() const {
+    return {.given_items = kBlocks, .has_group_per_item = true, .group_size = items_};
+  }
+  std::vector<std::string> ElementAt(const std::string& position) {
+    std::vector<std::string> extents;
+    for (int axis = 0; axis < source_.form.rank; ++axis) extents.push_back(Extent(writer_, axis));
+    return WriteCoordinates(writer_, position, extents);
+  }
+
+  // Neighbouring items look at neighbouring elements.
+  Launch CountBlocksByGroups() {
+    const std::string counts = writer_.UseScratch(/*is_write=*/true, 0, "i64");
+    BeginGroup();
+    const std::string found = writer_.NewName("s");
+    const std::string element = writer_.NewName("j");
+    writer_.Line("idx ", found, " = 0;");
+    writer_.Open("for (idx ", element, " = ", first_, " + AS(idx, LANE); ", element, " < ", end_,
+                 "; ", element, " += ", items_, ")");
+    writer_.Line(found, " += (", IsNonZero(ElementAt(element)), ") ? 1 : 0;");
+    writer_.Close();
+    const GroupSum sum = WriteGroupSum(writer_, "idx", found, items_, sums_);
+    writer_.Line("if (LANE == 0 && ", is_inside_, ") STORE(", counts, ", GROUP, AS(i64, ", sum.all,
+                 "));");
+    return EndGroup();
+  }
+
+  // Declares an item's share of the sum of the counts of the blocks before block `end`.
+  std::string SumOfOwnCounts(const std::string& end) {
+    const std::string counts = writer_.UseScratch(/*is_write=*/false, 0, "i64");
+    std::string sum = writer_.NewName("s");
+    const std::string block = writer_.NewName("j");
+    writer_.Line("idx ", sum, " = 0;");
+    writer_.Open("for (idx ", block, " = AS(idx, LANE); ", block, " < ", end, "; ", block,
+                 " += ", items_, ")");
+    writer_.Line(sum, " += AS(idx, LOAD(", counts, ", ", block, "));");
+    writer_.Close();
+    return sum;
+  }
+
+  // An item looks at some elements in a row twice: which are not zero, and where they go.
+  Launch NonZeroByGroups() {
+    BeginGroup();
+    const std::string room = writer_.Declare("i64", RoomOf());
+    const std::string before =
+        SumOfOwnCounts(writer_.Declare("idx", Text(is_inside_, " ? AS(idx, GROUP) : AS(idx, 0)")));
+    const std::string found = writer_.NewName("s");
+    writer_.Line("idx ", found, " = ", WriteGroupSum(writer_, "idx", before, items_, sums_).all,
+                 ";");
+    const std::string tile = writer_.NewName("j");
+    writer_.Open("for (idx ", tile, " = ", first_, "; ", tile, " < ", end_, "; ", tile,
+                 " += ", items_ * kItemElements, ")");
+    const std::string own =
+        writer_.Declare("idx", Text(tile, " + AS(idx, LANE) * ", kItemElements));
+    const std::string bits = writer_.NewName("s");
+    const std::string count = writer_.NewName("s");
+    writer_.Line("u32 ", bits, " = 0u;");
+    writer_.Line("idx ", count, " = 0;");
+    const auto open_elements = [&] {
+      std::string element = writer_.NewName("l");
+      writer_.Open("UNROLL for (int ", element, " = 0; ", element, " < ", kItemElements, "; ++",
+                   element, ")");
+      return element;
+    };
+    std::string element = open_elements();
+    // Of none the first one is looked at.
+    const std::string at = writer_.Declare("idx", Text(own, " + AS(idx, ", element, ")"));
+    const std::string known =
+        writer_.Declare("idx", Text(at, " < ", end_, " ? ", at, " : ", first_));
+    const std::string condition = IsNonZero(ElementAt(known));
+    const std::string is_found =
+        writer_.Declare("bool", Text(at, " < ", end_, " && (", condition, ")"));
+    writer_.Line(bits, " |= ", is_found, " ? 1u << ", element, " : 0u;");
+    writer_.Line(count, " += ", is_found, " ? 1 : 0;");
+    writer_.Close();
+    const GroupSum sum = WriteGroupSum(writer_, "idx", count, items_, sums_);
+    const std::string place = writer_.NewName("s");
+    writer_.Line("idx ", place, " = ", found, " + ", sum.before, ";");
+    element = open_elements();
+    writer_.Open("if ((", bits, " >> ", element, " & 1u) != 0u && AS(i64, ", place, ") < ", room,
+                 ")");
+    const std::vector<std::string> coordinates =
+        ElementAt(writer_.Declare("idx", Text(own, " + AS(idx, ", element, ")")));
+    for (size_t axis = 0; axis < coordinates.size(); ++axis) {
+      const std::string slot[] = {std::to_string(axis), place};
+      WriteStore(writer_, source_.step, 0, slot, Text("AS(i64, ", coordinates[axis], ")"));
+    }
+    writer_.Line("++", place, ";");
+    writer_.Close();
+    writer_.Close();
+    writer_.Line(found, " += ", sum.all, ";");
+    writer_.Close();
+    return EndGroup();
+  }
+
   Launch CountBlocks() {
+    if (has_groups()) return CountBlocksByGroups();
     const std::string counts = writer_.UseScratch(/*is_write=*/true, 0, "i64");
     const std::string found = writer_.NewName("s");
     const std::vector<std::string> at = OpenBlock([&] { writer_.Line("i64 ", found, " = 0;"); });
@@ -234,24 +347,40 @@ class IndexWriter {
   }
 
   Launch AddCounts() {
+    if (has_groups()) {
+      const std::string is_inside = writer_.Declare("bool", "GROUP < count");
+      const std::string sums = writer_.NewName("g");
+      writer_.Share(Text("idx ", sums, "[", items_, "]"));
+      const std::string own = SumOfOwnCounts(writer_.UseGiven(kBlocks));
+      const std::string all = WriteGroupSum(writer_, "idx", own, items_, sums).all;
+      writer_.Open("if (LANE == 0 && ", is_inside, ")");
+      WriteStore(writer_, source_.step, 0, {}, Text("AS(i64, ", all, ")"));
+      writer_.Close();
+      return {.has_group_per_item = true, .group_size = items_};
+    }
     writer_.Open("if (ITEM < count)");
     WriteStore(writer_, source_.step, 0, {}, SumOfCounts(writer_.UseGiven(kBlocks)));
     writer_.Close();
     return {};
   }
 
-  Launch NonZero() {
-    // The write has an axis per axis of the domain and one for the elements found; the buffer ends
-    // where it ends.
-    std::string capacity = "1";
+  // The write has an axis per axis of the domain and one for the elements found; the buffer ends
+  // where it ends. How many elements it has room for, an i64.
+  std::string RoomOf() {
+    if (source_.form.rank == 0) return "0";
+    std::string capacity = "AS(i64, 1)";
     const program::BufferId buffer = source_.step.writes[0].buffer;
     for (const program::Dim& dim : source_.program.buffers[static_cast<size_t>(buffer)].shape) {
-      capacity += Text(" * ", writer_.UseDim(dim));
+      capacity += Text(" * ", writer_.UseDim(dim, /*is_wide=*/true));
     }
-    const int rank = source_.form.rank;
+    return Text(capacity, " / ", source_.form.rank);
+  }
+
+  Launch NonZero() {
+    if (has_groups()) return NonZeroByGroups();
     std::string found, room;
     const std::vector<std::string> at = OpenBlock([&] {
-      room = writer_.Declare("idx", rank == 0 ? "0" : Text(capacity, " / ", rank));
+      room = writer_.Declare("i64", RoomOf());
       found = SumOfCounts("AS(idx, ITEM)");
     });
     writer_.Open("if ((", IsNonZero(at), ") && ", found, " < ", room, ")");
@@ -267,6 +396,8 @@ class IndexWriter {
   Writer& writer_;
   const Source& source_;
   const Index& index_;
+  const int items_ = source_.capabilities.row_group_size;  // of a group
+  std::string is_inside_, first_, end_, sums_;             // as BeginGroup says
 };
 
 }  // namespace

@@ -63,10 +63,18 @@ KernelSequence MakeSuppress(LoopNest loops) {
   return sequence;
 }
 
-KernelSequence MakeNonZero(LoopNest loops) {
+KernelSequence MakeNonZero(LoopNest loops, const Capabilities& capabilities) {
   KernelSequence sequence;
   const int64_t elements = tensor::ElementCount(loops.extents);
-  const int64_t length = std::max(kMinBlock, (elements + kMaxBlocks - 1) / kMaxBlocks);
+  int64_t length = std::max(kMinBlock, (elements + kMaxBlocks - 1) / kMaxBlocks);
+  if (capabilities.run_length == 1) {
+    const int64_t tile = int64_t{capabilities.row_group_size} * kItemElements;
+    length = (length + tile - 1) / tile * tile;
+    constexpr int64_t kNarrow = int64_t{1} << 30;
+    const int64_t written[] = {loops.form.rank, elements};
+    loops.form.is_narrow = elements <= kNarrow && IsNarrow(loops.reads[0], loops.extents) &&
+                           IsNarrow(loops.writes[0], written);
+  }
   const int64_t blocks = (elements + length - 1) / length;
   loops.given = {blocks, length, elements};
   sequence.launches.push_back({.kernel = kCountBlocks, .loops = loops});
@@ -84,7 +92,7 @@ KernelSequence MakeIndexKernels(const Index& index, LoopNest loops,
       return MakeTopK(std::move(loops));
     case Index::Kind::kNonZero:
     case Index::Kind::kCountNonZero:
-      return MakeNonZero(std::move(loops));
+      return MakeNonZero(std::move(loops), capabilities);
     case Index::Kind::kSuppress:
       // Few boxes are over before groups have met.
       if (capabilities.run_length == 1 && loops.extents.back() > kMaxBoxesOfItem) {

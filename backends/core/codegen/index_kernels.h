@@ -16,8 +16,10 @@ namespace onnxifi::codegen {
 
 // The kernels of top-k. Working memory holds numbers of elements, in the order of each run.
 enum TopKKernel : int { kSortRuns, kMergeRuns, kTakeLargest };
-// The kernels of NonZero and of its count. Working memory holds a count per block.
+// The kernels of NonZero and of its count. Working memory holds a count per block. Where items are
+// the lanes a block is a group's, and may be several tiles of kItemElements for each of its items.
 enum NonZeroKernel : int { kCountBlocks, kUseCounts };
+inline constexpr int kItemElements = 8;
 
 // The kernels of suppression among many boxes, block by block: a group decides on the boxes of a
 // block of its row, then those behind it are compared with what was kept of it. Working memory 0

@@ -105,7 +105,7 @@ RandomStep MakeNonZero(const Extents& domain, bool is_count, uint32_t seed) {
 
 TEST_F(IndexTest, NonZeroElementsAreFoundInOrderAroundTheEndsOfBlocks) {
   uint32_t seed = 0;
-  // Blocks have 256 elements until there are 1024 of them.
+  // Blocks have 256 elements until there are 1024 of them, those of groups at most 2048.
   for (const Extents& domain : {Extents{0},
                                 {1},
                                 {255},
@@ -117,7 +117,11 @@ TEST_F(IndexTest, NonZeroElementsAreFoundInOrderAroundTheEndsOfBlocks) {
                                 {5, 7, 11, 13},
                                 {262144},
                                 {262145},
-                                {3, 300, 700}}) {
+                                {2047},
+                                {2048},
+                                {3, 683},
+                                {3, 300, 700},
+                                {7, 300'007}}) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     ExpectRight(MakeNonZero(domain, /*is_count=*/false, seed), "generated");
     ExpectRight(MakeNonZero(domain, /*is_count=*/true, seed), "generated");

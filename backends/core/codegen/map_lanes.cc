@@ -134,7 +134,7 @@ class LaneWriter {
     writer_.Close();
     for (size_t k = 0; k < results.size(); ++k) Store(static_cast<int>(k), results[k]);
     writer_.Close();
-    return {.item_axes = rank, .run_length = lanes_, .group_size = Launch().group_size};
+    return {.item_axes = rank, .run_length = lanes_, .group_size = GroupSizeOfItems(source_)};
   }
 
  private:

@@ -3,11 +3,13 @@
 // Scatter: the kernels that scatter_kernels.h puts together. Each gives the same bits on every
 // device and in every run: updates of one target take effect in ascending order.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backends/core/codegen/family.h"
+#include "backends/core/codegen/group_sum.h"
 #include "backends/core/codegen/scatter_kernels.h"
 
 namespace onnxifi::codegen {
@@ -16,9 +18,11 @@ namespace {
 using program::Index;
 using tensor::ElementType;
 
-// Counts of a digit lie so many apart in shared memory that items count without waiting for each
-// other's bank.
-constexpr int kRowOfCounts = 65;
+// Words of a column that are looked at together, so that their loads are under way at a time.
+constexpr int kWordsAtOnce = 8;
+// Columns' counts of a digit and two more, so that items which go through digits side by side meet
+// no bank of shared memory twice.
+constexpr int kSpareCounts = 2;
 
 class ScatterWriter {
  public:
@@ -53,16 +57,16 @@ class ScatterWriter {
   Launch ClearClaims() {
     const std::string claims = writer_.UseScratch(/*is_write=*/true, 3, "u32");
     writer_.Open("if (ITEM < count)");
-    writer_.Line("STORE(", claims, ", ITEM, 0u);");
+    writer_.Line("STORE_WORD(", claims, ", AS(idx, ITEM) * ", kClaimsPerItem, ", 0u, 0u, 0u, 0u);");
     writer_.Close();
-    return {.given_items = kClaimWords};
+    return {.given_items = kClaimRuns, .group_size = items_};
   }
 
   // The largest claim stays, that of the last update.
   Launch ClaimTargets() {
     const std::string claims = writer_.UseScratch(/*is_write=*/true, 3, "u32");
     OpenTarget(OpenItems(writer_, source_.form.rank));
-    writer_.Line("MAX_BITS(", claims, ", ", TargetNumber(), " + 1, AS(u32, ITEM) + 1u);");
+    writer_.Line("MAX_BITS(", claims, ", ", TargetNumber(), ", AS(u32, ITEM) + 1u);");
     return CloseItem();
   }
 
@@ -70,51 +74,18 @@ class ScatterWriter {
     const std::string claims = writer_.UseScratch(/*is_write=*/false, 3, "u32");
     const std::vector<std::string> at = OpenItems(writer_, source_.form.rank);
     OpenTarget(at);
-    writer_.Open("if (LOAD(", claims, ", ", TargetNumber(), " + 1) == AS(u32, ITEM) + 1u)");
+    writer_.Open("if (LOAD(", claims, ", ", TargetNumber(), ") == AS(u32, ITEM) + 1u)");
     WriteStore(writer_, source_.step, 0, target_, Read(0, at));
     writer_.Close();
     return CloseItem();
   }
 
-  // All that find one store the same.
-  Launch FindDuplicates() {
-    const std::string claims = writer_.UseScratch(/*is_write=*/true, 3, "u32");
-    OpenTarget(OpenItems(writer_, source_.form.rank));
-    writer_.Open("if (LOAD(", claims, ", ", TargetNumber(), " + 1) != AS(u32, ITEM) + 1u)");
-    writer_.Line("STORE(", claims, ", 0, 1u);");
-    writer_.Close();
-    return CloseItem();
-  }
-
-  Launch ScatterUnique() {
-    const std::vector<std::string> at = OpenItems(writer_, source_.form.rank);
-    writer_.Open("if (!(", HasDuplicates(), "))");
-    OpenTarget(at);
-    const std::string update = Read(0, at);
-    WriteStore(writer_, source_.step, 0, target_,
-               Combine(WriteReadBack(writer_, source_.step, 0, target_), update));
-    writer_.Close();
-    return CloseItem();
-  }
-
-  Launch ExpectDuplicates() {
-    const std::string claims = writer_.UseScratch(/*is_write=*/true, 3, "u32");
-    writer_.Line("if (ITEM < count) STORE(", claims, ", 0, 1u);");
-    return {.given_items = kOne};
-  }
-
   Launch WriteWords() {
     const std::string words = writer_.UseScratch(/*is_write=*/true, 0, "u64");
     const std::vector<std::string> at = OpenItems(writer_, source_.form.rank);
-    const std::string number = writer_.NewName("s");
-    writer_.Line("idx ", number, " = ", writer_.UseGiven(kTargetCount), ";");
-    OpenTarget(at);
-    writer_.Line(number, " = ", TargetNumber(), ";");
+    writer_.Line("STORE(", words, ", ITEM, ", WordOf(at, "AS(u64, ITEM)"), ");");
     writer_.Close();
-    writer_.Line("STORE(", words, ", ITEM, AS(u64, ", number, ") << ", UpdateBits(),
-                 " | AS(u64, ITEM));");
-    writer_.Close();
-    return {.item_axes = source_.form.rank};
+    return {.item_axes = source_.form.rank, .group_size = items_};
   }
 
   // Looks at all words: of a target's updates the last one replaces it, or the first one combines
@@ -151,90 +122,82 @@ class ScatterWriter {
     return CloseWord(kUpdateCount);
   }
 
-  Launch CountDigits() {
-    const std::string words = writer_.UseScratch(/*is_write=*/false, 0, "u64");
+  Launch CountDigits(bool is_of_updates) {
     const std::string counts = writer_.UseScratch(/*is_write=*/true, 2, "u32");
-    OpenBlock(words);
-    writer_.Open("if (LANE < ", kDigits, ")");
+    CountColumns(is_of_updates);
+    const std::string digit = OpenDigits();
     const std::string sum = writer_.NewName("s");
-    const std::string lane = writer_.NewName("l");
     writer_.Line("u32 ", sum, " = 0u;");
-    writer_.Open("for (int ", lane, " = 0; ", lane, " < ", group_size_, "; ++", lane, ")");
-    writer_.Line(sum, " += ", counts_, "[LANE * ", kRowOfCounts, " + ", lane, "];");
+    writer_.Line(sum, " += AS(u32, ", counts_, "[", OpenColumns(digit), "]);");
     writer_.Close();
-    writer_.Open("if (", is_inside_, ")");
-    writer_.Line("STORE(", counts, ", ", CountAt(), ", ", sum, ");");
+    writer_.Line("if (", is_inside_, ") STORE(", counts, ", ", CountAt(digit), ", ", sum, ");");
     writer_.Close();
-    writer_.Close();
-    return {.given_items = kWordBlocks, .has_group_per_item = true};
+    return {.given_items = kWordBlocks, .has_group_per_item = true, .group_size = items_};
   }
 
-  // Counts, digit by digit and of each digit block by block, become the sums of those before them.
+  // Of a digit the counts become the sums of those of the blocks before; that of all goes behind
+  // the counts of all digits.
   Launch AddCounts() {
     const std::string counts = writer_.UseScratch(/*is_write=*/true, 2, "u32");
+    is_inside_ = writer_.Declare("bool", "GROUP < count");
+    const std::string digit =
+        writer_.Declare("idx", Text(is_inside_, " ? AS(idx, GROUP) : AS(idx, 0)"));
     const std::string sums = writer_.NewName("g");
-    writer_.Share(Text("u32 ", sums, "[", group_size_, "]"));
-    const std::string total =
-        writer_.Declare("idx", Text(writer_.UseGiven(kWordBlocks), " * ", kDigits));
+    writer_.Share(Text("u32 ", sums, "[", items_, "]"));
+    const std::string blocks = writer_.UseGiven(kWordBlocks);
     const std::string length =
-        writer_.Declare("idx", Text("(", total, " + ", group_size_ - 1, ") / ", group_size_));
-    const std::string begin = writer_.Declare("idx", Text("AS(idx, LANE) * ", length));
-    const std::string last = writer_.Declare("idx", Text(begin, " + ", length));
-    const std::string limit =
-        writer_.Declare("idx", Text(HasDuplicates(), " ? ", total, " : AS(idx, 0)"));
+        writer_.Declare("idx", Text("(", blocks, " + ", items_ - 1, ") / ", items_));
+    const std::string first = writer_.Declare("idx", Text("AS(idx, LANE) * ", length));
+    const std::string last = writer_.Declare("idx", Text(first, " + ", length));
     const std::string end =
-        writer_.Declare("idx", Text(last, " < ", limit, " ? ", last, " : ", limit));
+        writer_.Declare("idx", Text(last, " < ", blocks, " ? ", last, " : ", blocks));
+    const std::string row = writer_.Declare("idx", Text(digit, " * ", blocks));
     const std::string sum = writer_.NewName("s");
-    writer_.Line("u32 ", sum, " = 0u;");
-    const auto open_counts = [&] {
-      std::string place = writer_.NewName("j");
-      writer_.Open("for (idx ", place, " = ", begin, "; ", place, " < ", end, "; ++", place, ")");
-      return place;
+    const auto open_blocks = [&] {
+      const std::string block = writer_.NewName("j");
+      writer_.Open("for (idx ", block, " = ", first, "; ", block, " < ", end, "; ++", block, ")");
+      return Text(row, " + ", block);
     };
-    writer_.Line(sum, " += LOAD(", counts, ", ", open_counts(), ");");
+    writer_.Line("u32 ", sum, " = 0u;");
+    writer_.Line(sum, " += LOAD(", counts, ", ", open_blocks(), ");");
     writer_.Close();
-    writer_.Line(sums, "[LANE] = ", sum, ";");
-    writer_.Line("BARRIER;");
-    writer_.Line(sum, " = 0u;");
-    const std::string lane = writer_.NewName("l");
-    writer_.Open("for (int ", lane, " = 0; ", lane, " < LANE; ++", lane, ")");
-    writer_.Line(sum, " += ", sums, "[", lane, "];");
-    writer_.Close();
-    writer_.Open("if (GROUP < count)");
-    const std::string place = open_counts();
-    const std::string own = writer_.Declare("u32", Text("LOAD(", counts, ", ", place, ")"));
-    writer_.Line("STORE(", counts, ", ", place, ", ", sum, ");");
+    const GroupSum sum_of = WriteGroupSum(writer_, "u32", sum, items_, sums);
+    writer_.Open("if (", is_inside_, ")");
+    writer_.Line(sum, " = ", sum_of.before, ";");
+    const std::string at = open_blocks();
+    const std::string own = writer_.Declare("u32", Text("LOAD(", counts, ", ", at, ")"));
+    writer_.Line("STORE(", counts, ", ", at, ", ", sum, ");");
     writer_.Line(sum, " += ", own, ";");
     writer_.Close();
+    writer_.Line("if (LANE == 0) STORE(", counts, ", ", CountOfAllAt(digit), ", ", sum_of.all,
+                 ");");
     writer_.Close();
-    return {.given_items = kOne, .has_group_per_item = true};
+    return {.given_items = kDigitCount, .has_group_per_item = true, .group_size = items_};
   }
 
   // Words of a digit keep their order.
-  Launch PlaceWords() {
-    const std::string words = writer_.UseScratch(/*is_write=*/false, 0, "u64");
+  Launch PlaceWords(bool is_of_updates) {
     const std::string placed = writer_.UseScratch(/*is_write=*/true, 1, "u64");
-    const std::string counts = writer_.UseScratch(/*is_write=*/false, 2, "u32");
-    OpenBlock(words);
-    writer_.Open("if (LANE < ", kDigits, ")");
-    const std::string place = writer_.NewName("s");
-    const std::string lane = writer_.NewName("l");
-    writer_.Line("u32 ", place, " = LOAD(", counts, ", ", CountAt(), ");");
-    writer_.Open("for (int ", lane, " = 0; ", lane, " < ", group_size_, "; ++", lane, ")");
-    const std::string slot = writer_.Declare("int", Text("LANE * ", kRowOfCounts, " + ", lane));
-    const std::string own = writer_.Declare("u32", Text(counts_, "[", slot, "]"));
-    writer_.Line(counts_, "[", slot, "] = ", place, ";");
-    writer_.Line(place, " += ", own, ";");
+    CountColumns(is_of_updates);
+    FindPlacesOfDigits();
+    // Columns' counts become the sums of those of the columns before.
+    const std::string digit = OpenDigits();
+    const std::string sum = writer_.NewName("s");
+    writer_.Line("u32 ", sum, " = 0u;");
+    const std::string at = writer_.Declare("int", OpenColumns(digit));
+    const std::string own = writer_.Declare("u32", Text("AS(u32, ", counts_, "[", at, "])"));
+    writer_.Line(counts_, "[", at, "] = AS(u16, ", sum, ");");
+    writer_.Line(sum, " += ", own, ";");
     writer_.Close();
     writer_.Close();
     writer_.Line("BARRIER;");
-    writer_.Open("if (", is_inside_, ")");
-    const auto [word, at] = OpenDigits(words);
-    writer_.Line("STORE(", placed, ", AS(idx, ", counts_, "[", at, "]), ", word, ");");
-    writer_.Line(counts_, "[", at, "] += 1u;");
-    writer_.Close();
-    writer_.Close();
-    return {.given_items = kWordBlocks, .has_group_per_item = true};
+    const Word word = OpenWords(is_of_updates);
+    writer_.Line("STORE(", placed, ", AS(idx, ", places_, "[", word.digit, "] + AS(u32, ", counts_,
+                 "[", word.count_at, "])), ", word.word, ");");
+    writer_.Line(counts_, "[", word.count_at, "] = AS(u16, AS(u32, ", counts_, "[", word.count_at,
+                 "]) + 1u);");
+    CloseWords();
+    return {.given_items = kWordBlocks, .has_group_per_item = true, .group_size = items_};
   }
 
   // Of a target's words, which stand side by side, the last one replaces it, or the first one of a
@@ -244,7 +207,6 @@ class ScatterWriter {
     const std::string begin = writer_.UseGiven(kRangeBegin);
     const std::string item = writer_.Declare("idx", Text("AS(idx, ITEM) + ", begin));
     const std::string number = OpenWord(words, item);
-    writer_.Open("if (", HasDuplicates(), ")");
     const std::string takes = writer_.NewName("s");
     writer_.Line("bool ", takes, " = true;");
     if (is_replacing()) {
@@ -267,7 +229,6 @@ class ScatterWriter {
       writer_.Close();
       WriteStore(writer_, source_.step, 0, target, value);
     }
-    writer_.Close();
     writer_.Close();
     return CloseWord(kRangeCount);
   }
@@ -294,7 +255,7 @@ class ScatterWriter {
   Launch CloseItem() {
     writer_.Close();
     writer_.Close();
-    return {.item_axes = source_.form.rank};
+    return {.item_axes = source_.form.rank, .group_size = items_};
   }
 
   // Within the block that OpenTarget has opened.
@@ -309,11 +270,6 @@ class ScatterWriter {
   }
   std::vector<std::string> TargetAt(const std::string& number) {
     return WriteCoordinates(writer_, number, extents_);
-  }
-
-  // A condition.
-  std::string HasDuplicates() {
-    return Text("LOAD(", writer_.UseScratch(/*is_write=*/false, 3, "u32"), ", 0) != 0u");
   }
 
   // A shift: the bits of a word that say which update it is.
@@ -336,7 +292,7 @@ class ScatterWriter {
   Launch CloseWord(ScatterNumber items) {
     writer_.Close();
     writer_.Close();
-    return {.given_items = items};
+    return {.given_items = items, .group_size = items_};
   }
 
   std::vector<std::string> UpdateAt(const std::string& update) {
@@ -359,46 +315,136 @@ class ScatterWriter {
     writer_.Line(value, " = ", Combine(value, Read(0, UpdateAt(update))), ";");
   }
 
-  // Counts the digits of a block's words, each item those of a few neighbours.
-  void OpenBlock(const std::string& words) {
-    is_inside_ = writer_.Declare("bool", Text("GROUP < count && ", HasDuplicates()));
+  // The word of an update at some coordinates; `number`: which one it is, of type u64.
+  std::string WordOf(const std::vector<std::string>& at, const std::string& number) {
+    const std::string target = writer_.NewName("s");
+    writer_.Line("idx ", target, " = ", writer_.UseGiven(kTargetCount), ";");
+    OpenTarget(at);
+    writer_.Line(target, " = ", TargetNumber(), ";");
+    writer_.Close();
+    return Text("AS(u64, ", target, ") << ", UpdateBits(), " | ", number);
+  }
+
+  // Counts the digits of a block's words by columns.
+  void CountColumns(bool is_of_updates) {
+    is_inside_ = writer_.Declare("bool", "GROUP < count");
     block_ = writer_.Declare("idx", Text(is_inside_, " ? AS(idx, GROUP) : AS(idx, 0)"));
     counts_ = writer_.NewName("g");
-    writer_.Share(Text("u32 ", counts_, "[", kDigits * kRowOfCounts, "]"));
-    const std::string digit = writer_.NewName("j");
-    writer_.Open("for (int ", digit, " = 0; ", digit, " < ", kDigits, "; ++", digit, ")");
-    writer_.Line(counts_, "[", digit, " * ", kRowOfCounts, " + LANE] = 0u;");
-    writer_.Close();
-    const std::string length = writer_.UseGiven(kWordsPerItem);
-    const std::string total = writer_.Declare(
-        "idx", Text(is_inside_, " ? ", writer_.UseGiven(kUpdateCount), " : AS(idx, 0)"));
-    begin_ = writer_.Declare("idx",
-                             Text("(", block_, " * ", group_size_, " + AS(idx, LANE)) * ", length));
-    const std::string last = writer_.Declare("idx", Text(begin_, " + ", length));
-    end_ = writer_.Declare("idx", Text(last, " < ", total, " ? ", last, " : ", total));
-    const std::string at = OpenDigits(words).at;
-    writer_.Line(counts_, "[", at, "] += 1u;");
+    const int size = digits_.digits * (digits_.columns + kSpareCounts);
+    writer_.Share(Text("u16 ", counts_, "[", size, "]"));
+    const std::string clear = writer_.NewName("j");
+    writer_.Open("for (int ", clear, " = LANE; ", clear, " < ", size, "; ", clear, " += ", items_,
+                 ")");
+    writer_.Line(counts_, "[", clear, "] = AS(u16, 0);");
     writer_.Close();
     writer_.Line("BARRIER;");
+    const Word word = OpenWords(is_of_updates);
+    writer_.Line(counts_, "[", word.count_at, "] = AS(u16, AS(u32, ", counts_, "[", word.count_at,
+                 "]) + 1u);");
+    CloseWords();
+    writer_.Line("BARRIER;");
   }
-  struct Digit {
-    std::string word;
-    std::string at;  // of its count, for this item
+
+  // Opens the loops over the words of an item that has a column.
+  struct Word {
+    std::string word, digit, count_at;  // that of the digit's count
   };
-  // Opens a loop over an item's words.
-  Digit OpenDigits(const std::string& words) {
-    const std::string place = writer_.NewName("j");
-    writer_.Open("for (idx ", place, " = ", begin_, "; ", place, " < ", end_, "; ++", place, ")");
-    Digit digit;
-    digit.word = writer_.Declare("u64", Text("LOAD(", words, ", ", place, ")"));
-    digit.at = writer_.Declare(
-        "int", Text("AS(int, AS(u32, ", digit.word, " >> AS(int, ", writer_.UseGiven(kDigitAt),
-                    ")) & ", kDigits - 1, "u) * ", kRowOfCounts, " + LANE"));
+  Word OpenWords(bool is_of_updates) {
+    const std::string total = writer_.Declare(
+        "idx", Text(is_inside_, " ? ", writer_.UseGiven(kUpdateCount), " : AS(idx, 0)"));
+    writer_.Open("if (LANE < ", digits_.columns, ")");
+    const std::string begin = writer_.Declare(
+        "idx", Text("(", block_, " * ", digits_.columns, " + AS(idx, LANE)) * ", kColumnWords));
+    const std::string last = writer_.Declare("idx", Text(begin, " + ", kColumnWords));
+    const std::string end =
+        writer_.Declare("idx", Text(last, " < ", total, " ? ", last, " : ", total));
+    const std::string first = writer_.NewName("j");
+    writer_.Open("for (idx ", first, " = ", begin, "; ", first, " < ", end, "; ", first,
+                 " += ", kWordsAtOnce, ")");
+    const std::string words = writer_.NewName("s");
+    writer_.Line("u64 ", words, "[", kWordsAtOnce, "];");
+    const auto open_words = [&] {
+      std::string lane = writer_.NewName("l");
+      writer_.Open("UNROLL for (int ", lane, " = 0; ", lane, " < ", kWordsAtOnce, "; ++", lane,
+                   ")");
+      return lane;
+    };
+    std::string lane = open_words();
+    // In place of words behind the end the first one is looked at.
+    const std::string wanted = writer_.Declare("idx", Text(first, " + AS(idx, ", lane, ")"));
+    const std::string place =
+        writer_.Declare("idx", Text(wanted, " < ", end, " ? ", wanted, " : ", first));
+    const std::string word =
+        is_of_updates
+            ? WordOf(UpdateAt(place), Text("AS(u64, ", place, ")"))
+            : Text("LOAD(", writer_.UseScratch(/*is_write=*/false, 0, "u64"), ", ", place, ")");
+    writer_.Line(words, "[", lane, "] = ", word, ";");
+    writer_.Close();
+    lane = open_words();
+    writer_.Open("if (", first, " + AS(idx, ", lane, ") < ", end, ")");
+    Word opened;
+    opened.word = Text(words, "[", lane, "]");
+    opened.digit =
+        writer_.Declare("int", Text("AS(int, AS(u32, ", opened.word, " >> AS(int, ",
+                                    writer_.UseGiven(kDigitAt), ")) & ", digits_.digits - 1, "u)"));
+    opened.count_at = writer_.Declare(
+        "int", Text(opened.digit, " * ", digits_.columns + kSpareCounts, " + LANE"));
+    return opened;
+  }
+  void CloseWords() {
+    for (int block = 0; block < 4; ++block) writer_.Close();
+  }
+
+  // Opens the loop over the digits that an item adds up.
+  std::string OpenDigits() {
+    std::string digit = writer_.NewName("j");
+    writer_.Open("for (int ", digit, " = LANE; ", digit, " < ", digits_.digits, "; ", digit,
+                 " += ", items_, ")");
     return digit;
   }
-  // Where the count of digit LANE of the block is.
-  std::string CountAt() {
-    return Text("AS(idx, LANE) * ", writer_.UseGiven(kWordBlocks), " + ", block_);
+  // Opens the loop over the columns' counts of a digit and says where one is.
+  std::string OpenColumns(const std::string& digit) {
+    const std::string column = writer_.NewName("l");
+    writer_.Open("for (int ", column, " = 0; ", column, " < ", digits_.columns, "; ++", column,
+                 ")");
+    return Text(digit, " * ", digits_.columns + kSpareCounts, " + ", column);
+  }
+
+  // Where the first word of each digit of the block goes: `places_`.
+  void FindPlacesOfDigits() {
+    const std::string counts = writer_.UseScratch(/*is_write=*/false, 2, "u32");
+    places_ = writer_.NewName("g");
+    writer_.Share(Text("u32 ", places_, "[", std::max(digits_.digits, items_), "]"));
+    const int per_item = std::max(1, digits_.digits / items_);
+    const auto open_digits = [&] {
+      const std::string lane = writer_.NewName("l");
+      writer_.Open("for (int ", lane, " = 0; ", lane, " < ", per_item, "; ++", lane, ")");
+      std::string digit = writer_.Declare("int", Text("LANE * ", per_item, " + ", lane));
+      writer_.Open("if (", digit, " < ", digits_.digits, ")");
+      return digit;
+    };
+    const auto close_digits = [&] {
+      writer_.Close();
+      writer_.Close();
+    };
+    const std::string sum = writer_.NewName("s");
+    writer_.Line("u32 ", sum, " = 0u;");
+    writer_.Line(sum, " += LOAD(", counts, ", ", CountOfAllAt(open_digits()), ");");
+    close_digits();
+    writer_.Line(sum, " = ", WriteGroupSum(writer_, "u32", sum, items_, places_).before, ";");
+    writer_.Line("BARRIER;");
+    const std::string digit = open_digits();
+    writer_.Line(places_, "[", digit, "] = ", sum, " + LOAD(", counts, ", ", CountAt(digit), ");");
+    writer_.Line(sum, " += LOAD(", counts, ", ", CountOfAllAt(digit), ");");
+    close_digits();
+  }
+
+  // Where the count of a digit is, of this block and of all.
+  std::string CountAt(const std::string& digit) {
+    return Text("AS(idx, ", digit, ") * ", writer_.UseGiven(kWordBlocks), " + ", block_);
+  }
+  std::string CountOfAllAt(const std::string& digit) {
+    return Text(digits_.digits, " * ", writer_.UseGiven(kWordBlocks), " + AS(idx, ", digit, ")");
   }
 
   // What `update` makes of what was there `before`.
@@ -438,13 +484,14 @@ class ScatterWriter {
   Writer& writer_;
   const Source& source_;
   const Index& index_;
-  const int group_size_ = Launch().group_size;
+  const int items_ = source_.capabilities.row_group_size;  // of a group
+  const DigitCounts digits_ = DigitCountsFor(source_.capabilities);
   // By axis of the target: its extent as idx, and as i64.
   std::vector<std::string> extents_, wide_extents_;
   std::vector<std::string> target_;  // coordinates that OpenTarget has read
-  // Of a block: whether it is one of those asked for, its number, the counts of digits by item, and
-  // the item's words [begin, end).
-  std::string is_inside_, block_, counts_, begin_, end_;
+  // Of a group: whether it is one of those asked for, the number of its block, and in shared memory
+  // the counts of digits by column and the places of digits.
+  std::string is_inside_, block_, counts_, places_;
 };
 
 }  // namespace
@@ -458,22 +505,20 @@ Launch WriteScatter(Writer& writer, const Source& source, int kernel) {
       return scatter.ClaimTargets();
     case kScatterClaimed:
       return scatter.ScatterClaimed();
-    case kFindDuplicates:
-      return scatter.FindDuplicates();
-    case kScatterUnique:
-      return scatter.ScatterUnique();
-    case kExpectDuplicates:
-      return scatter.ExpectDuplicates();
     case kWriteWords:
       return scatter.WriteWords();
     case kScatterFew:
       return scatter.ScatterFew();
+    case kCountUpdates:
+      return scatter.CountDigits(/*is_of_updates=*/true);
+    case kPlaceUpdates:
+      return scatter.PlaceWords(/*is_of_updates=*/true);
     case kCountDigits:
-      return scatter.CountDigits();
+      return scatter.CountDigits(/*is_of_updates=*/false);
     case kAddCounts:
       return scatter.AddCounts();
     case kPlaceWords:
-      return scatter.PlaceWords();
+      return scatter.PlaceWords(/*is_of_updates=*/false);
     case kScatterSorted:
       return scatter.ScatterSorted();
     default:

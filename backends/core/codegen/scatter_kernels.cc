@@ -24,10 +24,8 @@ constexpr int64_t kMaxTargetsPerUpdate = 8;
 constexpr int64_t kMaxUpdates = (int64_t{1} << 31) - 1;
 constexpr int kWordBits = 64;
 
-// One group adds up the counts of all blocks.
-constexpr int64_t kMaxBlocks = 512;
-constexpr int64_t kMinWordsPerItem = 16;
-constexpr int kDigitBits = std::bit_width(unsigned{kDigits - 1});
+// Shared memory for digits of 8 bits; elsewhere they have 4.
+constexpr int64_t kBytesOfByteDigits = int64_t{24} << 10;
 
 int64_t Quotient(int64_t count, int64_t size) { return (count + size - 1) / size; }
 
@@ -41,16 +39,18 @@ bool FitsNarrow(const LoopNest& loops, std::span<const int64_t> target, int64_t 
          IsNarrow(loops.writes[0], target);
 }
 
-void AddSort(KernelSequence& sequence, LoopNest& loops, int64_t updates, int key_bits) {
-  const int64_t group_size = Launch().group_size;
-  const int64_t per_item = std::max(kMinWordsPerItem, Quotient(updates, kMaxBlocks * group_size));
-  const int64_t blocks = Quotient(updates, per_item * group_size);
+void AddSort(KernelSequence& sequence, LoopNest& loops, int64_t updates, int key_bits,
+             const DigitCounts& counts) {
+  const int64_t blocks = Quotient(updates, counts.columns * kColumnWords);
   loops.given[kWordBlocks] = blocks;
-  loops.given[kWordsPerItem] = per_item;
+  loops.given[kDigitCount] = counts.digits;
   bool is_swapped = false;
-  for (int bit = 0; bit < key_bits; bit += kDigitBits) {
+  for (int bit = 0; bit < key_bits;
+       bit += std::bit_width(static_cast<unsigned>(counts.digits - 1))) {
     loops.given[kDigitAt] = loops.given[kUpdateBits] + bit;
-    for (const int kernel : {kCountDigits, kAddCounts, kPlaceWords}) {
+    const int of_updates[] = {kCountUpdates, kAddCounts, kPlaceUpdates};
+    const int of_words[] = {kCountDigits, kAddCounts, kPlaceWords};
+    for (const int kernel : bit == 0 ? of_updates : of_words) {
       sequence.launches.push_back({.kernel = kernel, .swaps_scratch = is_swapped, .loops = loops});
     }
     is_swapped = !is_swapped;
@@ -58,10 +58,14 @@ void AddSort(KernelSequence& sequence, LoopNest& loops, int64_t updates, int key
   const int64_t bytes = updates * static_cast<int64_t>(sizeof(uint64_t));
   sequence.scratch_bytes[0] = bytes;
   sequence.scratch_bytes[1] = bytes;
-  sequence.scratch_bytes[2] = blocks * kDigits * static_cast<int64_t>(sizeof(uint32_t));
+  sequence.scratch_bytes[2] = (blocks + 1) * counts.digits * static_cast<int64_t>(sizeof(uint32_t));
 }
 
 }  // namespace
+
+DigitCounts DigitCountsFor(const Capabilities& capabilities) {
+  return {.digits = capabilities.row_shared_bytes >= kBytesOfByteDigits ? 256 : 16};
+}
 
 KernelSequence MakeScatterKernels(const Index& index, LoopNest loops,
                                   const Capabilities& capabilities) {
@@ -85,35 +89,23 @@ KernelSequence MakeScatterKernels(const Index& index, LoopNest loops,
   loops.given[kUpdateCount] = updates;
   loops.given[kTargetCount] = targets;
   loops.given[kUpdateBits] = update_bits;
-  loops.given[kOne] = 1;
-  loops.given[kClaimWords] = targets + 1;
+  loops.given[kClaimRuns] = Quotient(targets, kClaimsPerItem);
   const auto add = [&](int kernel) {
     sequence.launches.push_back({.kernel = kernel, .loops = loops});
   };
   const bool has_claims = targets / kMaxTargetsPerUpdate <= updates;
-  const auto add_claims = [&] {
+  if (index.combine == Index::Combine::kNone && has_claims) {
     add(kClearClaims);
     add(kClaimTargets);
-    sequence.scratch_bytes[3] = (targets + 1) * static_cast<int64_t>(sizeof(uint32_t));
-  };
-  if (index.combine == Index::Combine::kNone && has_claims) {
-    add_claims();
     add(kScatterClaimed);
+    sequence.scratch_bytes[3] =
+        loops.given[kClaimRuns] * kClaimsPerItem * static_cast<int64_t>(sizeof(uint32_t));
   } else if (updates <= kFew) {
     add(kWriteWords);
     add(kScatterFew);
     sequence.scratch_bytes[0] = updates * static_cast<int64_t>(sizeof(uint64_t));
   } else {
-    if (has_claims) {
-      add_claims();
-      add(kFindDuplicates);
-      add(kScatterUnique);
-    } else {
-      add(kExpectDuplicates);
-      sequence.scratch_bytes[3] = static_cast<int64_t>(sizeof(uint32_t));
-    }
-    add(kWriteWords);
-    AddSort(sequence, loops, updates, key_bits);
+    AddSort(sequence, loops, updates, key_bits, DigitCountsFor(capabilities));
     const bool is_swapped = !sequence.launches.back().swaps_scratch;
     // One item may have to go through all words of a range.
     const int64_t range = std::min(updates, capabilities.most_rounds / 2);

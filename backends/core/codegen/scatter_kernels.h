@@ -3,11 +3,14 @@
 // MakeScatterKernels: a scatter as kernels of an item per update, whatever updates meet in one
 // target. For generate.cc, which asks for them, and scatter.cc, which writes the kernels, alone.
 //
-// Updates that only replace claim their target: the last one that claims it writes. Others claim it
-// to find out whether each is the only one of its target, which then takes it as it comes. Else
-// they become 64-bit words, the number of the target above that of the update. Few of them look at
-// all words; many sort them by target, four bits a time, and the first of each target applies the
-// words that follow. So targets see their updates in ascending order.
+// Updates that only replace claim their target: the last one that claims it writes. Others become
+// 64-bit words, the number of the target above that of the update. Few of them look at all words;
+// many are sorted by target, a digit at a time, and the first of each target applies the words that
+// follow. So targets see their updates in ascending order.
+//
+// A digit is sorted by in three kernels: each group counts the digits of its block of words, one
+// group per digit adds up the counts of the blocks before each, and each group puts its words in
+// their places. Within a block some items, its columns, each go through their own words in order.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_SCATTER_KERNELS_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_SCATTER_KERNELS_H_
@@ -20,21 +23,20 @@
 
 namespace onnxifi::codegen {
 
-// Working memory 0 and 1 hold words, 2 holds the counts of digits; 3 holds whether any two updates
-// have the same target, and behind that the targets' claims.
+// Working memory 0 and 1 hold words, 2 holds the counts of digits, digit by digit and of each digit
+// block by block, and behind them those of all blocks; 3 holds the targets' claims.
 enum ScatterKernel : int {
   kScatterInOrder,  // one item for all
   kClearClaims,
   kClaimTargets,
   kScatterClaimed,
-  kFindDuplicates,
-  kScatterUnique,     // does nothing where there are duplicates
-  kExpectDuplicates,  // one item
   kWriteWords,
   kScatterFew,
-  kCountDigits,  // a group per block of words; it and those behind it need duplicates
-  kAddCounts,    // one group for all
-  kPlaceWords,   // a group per block of words
+  kCountUpdates,  // of the first digit, of words that are not written yet
+  kPlaceUpdates,
+  kCountDigits,
+  kAddCounts,
+  kPlaceWords,
   kScatterSorted,
 };
 
@@ -42,20 +44,29 @@ enum ScatterKernel : int {
 enum ScatterNumber : int {
   kUpdateCount,
   kTargetCount,
-  kClaimWords,  // claims and what is before them
+  kClaimRuns,   // of kClaimsPerItem
   kUpdateBits,  // of a word, below the number of the target
   kDigitAt,     // the digit's place in a word
   kWordBlocks,
-  kWordsPerItem,
-  kOne,
+  kDigitCount,
   kRangeBegin,  // the sorted words [begin, end) that kScatterSorted takes, and how many they are
   kRangeEnd,
   kRangeCount,
   kScatterNumbers,
 };
 
-// Values of a digit.
-inline constexpr int kDigits = 16;
+// An item clears so many claims at a time.
+inline constexpr int kClaimsPerItem = 4;
+
+// How a group counts digits: by how many values they have, and the columns of a block, each of
+// kColumnWords words.
+struct DigitCounts {
+  int digits = 16;
+  int columns = 32;
+};
+inline constexpr int kColumnWords = 32;
+// For such a device.
+DigitCounts DigitCountsFor(const Capabilities& capabilities);
 
 // The kernels of a scatter with these loops. Where items compute runs, one of them takes all
 // updates in order.

@@ -52,7 +52,7 @@ class WindowWriter {
     out_ = OpenItems(writer_, rank);
     WriteOutputs(window_.kind == Window::Kind::kLrn ? WriteLrn() : WriteReduction());
     writer_.Close();
-    return {.item_axes = rank};
+    return {.item_axes = rank, .group_size = GroupSizeOfItems(source_)};
   }
 
  private:
@@ -267,8 +267,9 @@ class WindowWriter {
   // What an item has seen of a window: variables.
   struct Reduced {
     std::string maximum;
-    std::string index;  // of the maximum in the flattened input; -1: there is none yet
-    std::string tap;    // its number among the taps
+    // Of the maximum in the flattened input, if anybody wants it; -1: there is none yet.
+    std::string index;
+    std::string tap;  // its number among the taps
     std::string sum;
     std::string lost;  // by the roundings of the sum, where it is compensated
     std::string taken;
@@ -309,7 +310,7 @@ class WindowWriter {
       // The first of equals stays; NaN wins over everything.
       writer_.Open("if (", reduced.index, " < 0 || ", IsGreater(value, reduced.maximum), ")");
       writer_.Line(reduced.maximum, " = ", value, ";");
-      writer_.Line(reduced.index, " = ", FlatIndex(positions), ";");
+      writer_.Line(reduced.index, " = ", has_indices() ? FlatIndex(positions) : "0", ";");
       if (!number.empty()) writer_.Line(reduced.tap, " = AS(i64, ", number, ");");
       writer_.Close();
     } else {
