@@ -17,9 +17,10 @@ struct GroupSum {
   std::string all;
 };
 
-// Declares the sums of `value`, a variable of type `type` of each of `items` items, a power of two.
-// All of them come by; they use `shared`, an array of that type that has an element for each, and
-// have met before they write to it.
+// Declares the sums of `value`, a variable of type `type` of each of the first `items` items, a
+// power of two. All items of the group come by; they use `shared`, an array of that type that has
+// an element for each of those, and have met before they write to it. What other items, if any,
+// find before them is of no meaning.
 GroupSum WriteGroupSum(Writer& writer, std::string_view type, const std::string& value, int items,
                        const std::string& shared);
 

@@ -20,9 +20,13 @@ using tensor::ElementType;
 
 // Words of a column that are looked at together, so that their loads are under way at a time.
 constexpr int kWordsAtOnce = 8;
-// Columns' counts of a digit and two more, so that items which go through digits side by side meet
-// no bank of shared memory twice.
-constexpr int kSpareCounts = 2;
+// Two digits' counts are halves of a word. Those of a column belong to one item, so that nobody
+// changes the other half meanwhile; a word more than columns, so that items which go through digits
+// side by side meet no bank of shared memory twice.
+constexpr int kSpareCounts = 1;
+constexpr int kCountBits = 16;
+// Items that add up the counts of all digits.
+constexpr int kAddingItems = 32;
 
 class ScatterWriter {
  public:
@@ -125,12 +129,16 @@ class ScatterWriter {
   Launch CountDigits(bool is_of_updates) {
     const std::string counts = writer_.UseScratch(/*is_write=*/true, 2, "u32");
     CountColumns(is_of_updates);
-    const std::string digit = OpenDigits();
+    const std::string row = OpenRows();
     const std::string sum = writer_.NewName("s");
     writer_.Line("u32 ", sum, " = 0u;");
-    writer_.Line(sum, " += AS(u32, ", counts_, "[", OpenColumns(digit), "]);");
+    writer_.Line(sum, " += ", counts_, "[", OpenColumns(row), "];");
     writer_.Close();
-    writer_.Line("if (", is_inside_, ") STORE(", counts, ", ", CountAt(digit), ", ", sum, ");");
+    writer_.Open("if (", is_inside_, ")");
+    writer_.Line("STORE(", counts, ", ", CountAt(row), ", ", sum, " & 0xffffu);");
+    writer_.Line("STORE(", counts, ", ", CountAt(Text("(", row, " + ", rows(), ")")), ", ", sum,
+                 " >> ", kCountBits, ");");
+    writer_.Close();
     writer_.Close();
     return {.given_items = kWordBlocks, .has_group_per_item = true, .group_size = items_};
   }
@@ -181,51 +189,62 @@ class ScatterWriter {
     CountColumns(is_of_updates);
     FindPlacesOfDigits();
     // Columns' counts become the sums of those of the columns before.
-    const std::string digit = OpenDigits();
+    const std::string row = OpenRows();
     const std::string sum = writer_.NewName("s");
     writer_.Line("u32 ", sum, " = 0u;");
-    const std::string at = writer_.Declare("int", OpenColumns(digit));
-    const std::string own = writer_.Declare("u32", Text("AS(u32, ", counts_, "[", at, "])"));
-    writer_.Line(counts_, "[", at, "] = AS(u16, ", sum, ");");
+    const std::string at = writer_.Declare("int", OpenColumns(row));
+    const std::string own = writer_.Declare("u32", Text(counts_, "[", at, "]"));
+    writer_.Line(counts_, "[", at, "] = ", sum, ";");
     writer_.Line(sum, " += ", own, ";");
     writer_.Close();
     writer_.Close();
     writer_.Line("BARRIER;");
     const Word word = OpenWords(is_of_updates);
-    writer_.Line("STORE(", placed, ", AS(idx, ", places_, "[", word.digit, "] + AS(u32, ", counts_,
-                 "[", word.count_at, "])), ", word.word, ");");
-    writer_.Line(counts_, "[", word.count_at, "] = AS(u16, AS(u32, ", counts_, "[", word.count_at,
-                 "]) + 1u);");
+    const std::string before = writer_.Declare("u32", Text(counts_, "[", word.count_at, "]"));
+    writer_.Line("STORE(", placed, ", AS(idx, ", places_, "[", word.digit, "] + (", before, " >> ",
+                 word.shift, " & 0xffffu)), ", word.word, ");");
+    writer_.Line(counts_, "[", word.count_at, "] = ", before, " + (1u << ", word.shift, ");");
     CloseWords();
     return {.given_items = kWordBlocks, .has_group_per_item = true, .group_size = items_};
   }
 
-  // Of a target's words, which stand side by side, the last one replaces it, or the first one of a
-  // range combines those of the range.
+  // Of a target's words, which stand side by side or with others between them, the last one
+  // replaces it, or the first one of a range combines those of the range.
   Launch ScatterSorted() {
     const std::string words = writer_.UseScratch(/*is_write=*/false, 0, "u64");
     const std::string begin = writer_.UseGiven(kRangeBegin);
     const std::string item = writer_.Declare("idx", Text("AS(idx, ITEM) + ", begin));
     const std::string number = OpenWord(words, item);
+    const std::string mask = writer_.UseGiven(kSortedBits);
+    const std::string bits = writer_.Declare("idx", Text(number, " & ", mask));
+    const auto agrees = [&](const std::string& place) {
+      return Text("(", NumberOf(words, place), " & ", mask, ") == ", bits);
+    };
     const std::string takes = writer_.NewName("s");
+    const std::string other = writer_.NewName("j");
     writer_.Line("bool ", takes, " = true;");
     if (is_replacing()) {
-      writer_.Line("if (", item, " + 1 < ", writer_.UseGiven(kUpdateCount), ") ", takes, " = ",
-                   NumberOf(words, item + " + 1"), " != ", number, ";");
+      writer_.Open("for (idx ", other, " = ", item, " + 1; ", takes, " && ", other, " < ",
+                   writer_.UseGiven(kUpdateCount), " && ", agrees(other), "; ++", other, ")");
+      writer_.Line(takes, " = ", NumberOf(words, other), " != ", number, ";");
+      writer_.Close();
       writer_.Open("if (", takes, ")");
       StoreUpdate(number, UpdateOf(words, item));
     } else {
-      writer_.Line("if (", item, " > ", begin, ") ", takes, " = ", NumberOf(words, item + " - 1"),
-                   " != ", number, ";");
+      const std::string before = other + " - 1";
+      writer_.Open("for (idx ", other, " = ", item, "; ", takes, " && ", other, " > ", begin,
+                   " && ", agrees(before), "; --", other, ")");
+      writer_.Line(takes, " = ", NumberOf(words, before), " != ", number, ";");
+      writer_.Close();
       writer_.Open("if (", takes, ")");
       const std::vector<std::string> target = TargetAt(number);
       const std::string value = DeclareValue(target);
       const std::string place = writer_.NewName("j");
-      writer_.Open("for (idx ", place, " = ", item, "; ", takes, "; ++", place, ")");
+      writer_.Open("for (idx ", place, " = ", item, "; ", place, " < ", writer_.UseGiven(kRangeEnd),
+                   " && ", agrees(place), "; ++", place, ")");
+      writer_.Open("if (", NumberOf(words, place), " == ", number, ")");
       CombineUpdate(value, UpdateOf(words, place));
-      writer_.Line(takes, " = ", place, " + 1 < ", writer_.UseGiven(kRangeEnd), ";");
-      writer_.Line("if (", takes, ") ", takes, " = ", NumberOf(words, place + " + 1"),
-                   " == ", number, ";");
+      writer_.Close();
       writer_.Close();
       WriteStore(writer_, source_.step, 0, target, value);
     }
@@ -330,24 +349,26 @@ class ScatterWriter {
     is_inside_ = writer_.Declare("bool", "GROUP < count");
     block_ = writer_.Declare("idx", Text(is_inside_, " ? AS(idx, GROUP) : AS(idx, 0)"));
     counts_ = writer_.NewName("g");
-    const int size = digits_.digits * (digits_.columns + kSpareCounts);
-    writer_.Share(Text("u16 ", counts_, "[", size, "]"));
+    const int size = rows() * (digits_.columns + kSpareCounts);
+    writer_.Share(Text("u32 ", counts_, "[", size, "]"));
     const std::string clear = writer_.NewName("j");
     writer_.Open("for (int ", clear, " = LANE; ", clear, " < ", size, "; ", clear, " += ", items_,
                  ")");
-    writer_.Line(counts_, "[", clear, "] = AS(u16, 0);");
+    writer_.Line(counts_, "[", clear, "] = 0u;");
     writer_.Close();
     writer_.Line("BARRIER;");
     const Word word = OpenWords(is_of_updates);
-    writer_.Line(counts_, "[", word.count_at, "] = AS(u16, AS(u32, ", counts_, "[", word.count_at,
-                 "]) + 1u);");
+    writer_.Line(counts_, "[", word.count_at, "] += 1u << ", word.shift, ";");
     CloseWords();
     writer_.Line("BARRIER;");
   }
+  // Of words with the counts of two digits, this one and the one as far behind it.
+  int rows() const { return digits_.digits / 2; }
 
   // Opens the loops over the words of an item that has a column.
   struct Word {
-    std::string word, digit, count_at;  // that of the digit's count
+    std::string word, digit;
+    std::string count_at, shift;  // of the digit's count
   };
   Word OpenWords(bool is_of_updates) {
     const std::string total = writer_.Declare(
@@ -388,34 +409,34 @@ class ScatterWriter {
         writer_.Declare("int", Text("AS(int, AS(u32, ", opened.word, " >> AS(int, ",
                                     writer_.UseGiven(kDigitAt), ")) & ", digits_.digits - 1, "u)"));
     opened.count_at = writer_.Declare(
-        "int", Text(opened.digit, " * ", digits_.columns + kSpareCounts, " + LANE"));
+        "int", Text(opened.digit, " % ", rows(), " * ", digits_.columns + kSpareCounts, " + LANE"));
+    opened.shift = writer_.Declare("int", Text(opened.digit, " / ", rows(), " * ", kCountBits));
     return opened;
   }
   void CloseWords() {
     for (int block = 0; block < 4; ++block) writer_.Close();
   }
 
-  // Opens the loop over the digits that an item adds up.
-  std::string OpenDigits() {
-    std::string digit = writer_.NewName("j");
-    writer_.Open("for (int ", digit, " = LANE; ", digit, " < ", digits_.digits, "; ", digit,
-                 " += ", items_, ")");
-    return digit;
+  // Opens the loop over the rows that an item adds up.
+  std::string OpenRows() {
+    std::string row = writer_.NewName("j");
+    writer_.Open("for (int ", row, " = LANE; ", row, " < ", rows(), "; ", row, " += ", items_, ")");
+    return row;
   }
-  // Opens the loop over the columns' counts of a digit and says where one is.
-  std::string OpenColumns(const std::string& digit) {
+  // Opens the loop over the columns of a row and says where one's counts are.
+  std::string OpenColumns(const std::string& row) {
     const std::string column = writer_.NewName("l");
-    writer_.Open("for (int ", column, " = 0; ", column, " < ", digits_.columns, "; ++", column,
-                 ")");
-    return Text(digit, " * ", digits_.columns + kSpareCounts, " + ", column);
+    writer_.Open("UNROLL for (int ", column, " = 0; ", column, " < ", digits_.columns, "; ++",
+                 column, ")");
+    return Text(row, " * ", digits_.columns + kSpareCounts, " + ", column);
   }
 
   // Where the first word of each digit of the block goes: `places_`.
   void FindPlacesOfDigits() {
     const std::string counts = writer_.UseScratch(/*is_write=*/false, 2, "u32");
     places_ = writer_.NewName("g");
-    writer_.Share(Text("u32 ", places_, "[", std::max(digits_.digits, items_), "]"));
-    const int per_item = std::max(1, digits_.digits / items_);
+    writer_.Share(Text("u32 ", places_, "[", std::max(digits_.digits, kAddingItems), "]"));
+    const int per_item = std::max(1, digits_.digits / kAddingItems);
     const auto open_digits = [&] {
       const std::string lane = writer_.NewName("l");
       writer_.Open("for (int ", lane, " = 0; ", lane, " < ", per_item, "; ++", lane, ")");
@@ -431,7 +452,7 @@ class ScatterWriter {
     writer_.Line("u32 ", sum, " = 0u;");
     writer_.Line(sum, " += LOAD(", counts, ", ", CountOfAllAt(open_digits()), ");");
     close_digits();
-    writer_.Line(sum, " = ", WriteGroupSum(writer_, "u32", sum, items_, places_).before, ";");
+    writer_.Line(sum, " = ", WriteGroupSum(writer_, "u32", sum, kAddingItems, places_).before, ";");
     writer_.Line("BARRIER;");
     const std::string digit = open_digits();
     writer_.Line(places_, "[", digit, "] = ", sum, " + LOAD(", counts, ", ", CountAt(digit), ");");

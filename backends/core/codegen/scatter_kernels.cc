@@ -24,6 +24,11 @@ constexpr int64_t kMaxTargetsPerUpdate = 8;
 constexpr int64_t kMaxUpdates = (int64_t{1} << 31) - 1;
 constexpr int kWordBits = 64;
 
+// Bits of a target's number that words need not be sorted by where so few updates, of targets that
+// are spread evenly, agree in the others.
+constexpr int kMaxBitsLeft = 6;
+constexpr int64_t kMaxUpdatesLeft = 32;
+
 // Shared memory for digits of 8 bits; elsewhere they have 4.
 constexpr int64_t kBytesOfByteDigits = int64_t{24} << 10;
 
@@ -44,9 +49,17 @@ void AddSort(KernelSequence& sequence, LoopNest& loops, int64_t updates, int key
   const int64_t blocks = Quotient(updates, counts.columns * kColumnWords);
   loops.given[kWordBlocks] = blocks;
   loops.given[kDigitCount] = counts.digits;
+  const int digit_bits = std::bit_width(static_cast<unsigned>(counts.digits - 1));
+  int passes = (key_bits + digit_bits - 1) / digit_bits;
+  const int fewer_bits = (passes - 1) * digit_bits;
+  if (passes > 1 && key_bits - fewer_bits <= kMaxBitsLeft &&
+      updates >> fewer_bits <= kMaxUpdatesLeft) {
+    --passes;
+  }
+  loops.given[kSortedBits] = (int64_t{1} << std::min(key_bits, passes * digit_bits)) - 1;
   bool is_swapped = false;
-  for (int bit = 0; bit < key_bits;
-       bit += std::bit_width(static_cast<unsigned>(counts.digits - 1))) {
+  for (int pass = 0; pass < passes; ++pass) {
+    const int bit = pass * digit_bits;
     loops.given[kDigitAt] = loops.given[kUpdateBits] + bit;
     const int of_updates[] = {kCountUpdates, kAddCounts, kPlaceUpdates};
     const int of_words[] = {kCountDigits, kAddCounts, kPlaceWords};

@@ -6,7 +6,8 @@
 // Updates that only replace claim their target: the last one that claims it writes. Others become
 // 64-bit words, the number of the target above that of the update. Few of them look at all words;
 // many are sorted by target, a digit at a time, and the first of each target applies the words that
-// follow. So targets see their updates in ascending order.
+// follow. So targets see their updates in ascending order. The last few bits of targets are left
+// out where few updates agree in the others: the first of a target then finds its words among them.
 //
 // A digit is sorted by in three kernels: each group counts the digits of its block of words, one
 // group per digit adds up the counts of the blocks before each, and each group puts its words in
@@ -49,6 +50,7 @@ enum ScatterNumber : int {
   kDigitAt,     // the digit's place in a word
   kWordBlocks,
   kDigitCount,
+  kSortedBits,  // a mask of those of a target's number by which words are sorted
   kRangeBegin,  // the sorted words [begin, end) that kScatterSorted takes, and how many they are
   kRangeEnd,
   kRangeCount,
