@@ -1,407 +1,262 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention after Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), and
-// Dao et al., "FlashAttention" (2022): a group takes the keys block by block, and keeps for each of
-// its queries the largest score so far, the sum of exponentials less that, and the values weighted
-// by these. Where a block has a larger score, all three shrink by what that makes. Scores are never
-// in memory; a group shares one block of them. Very many keys are taken in ranges, between which
-// working memory has what the group keeps.
+// Attention: which kernels do a step: blocks of how many rows, and whether groups share the keys.
 
 #include "backends/core/codegen/attention.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
+#include <iterator>
+#include <span>
 #include <utility>
-#include <vector>
 
+#include "backends/core/codegen/attention_writer.h"
 #include "backends/core/codegen/family.h"
+#include "backends/core/program/expr.h"
 #include "backends/core/program/operand_extents.h"
+#include "backends/core/program/product_operand.h"
 
 namespace onnxifi::codegen {
 namespace {
 
 using program::Attention;
 
-// A group of kSide x kSide items has kRows queries, kKeys keys and kValues values of each at a
-// time, and of operands so many elements of the sums' depth: less than 9 KiB of shared memory, and
-// 16 scores and 32 sums an item.
-constexpr int kSide = 8;
-constexpr int kGroupSize = kSide * kSide;
-constexpr int kRows = 32;
-constexpr int kKeys = 32;
-constexpr int kValues = 64;
-constexpr int kDepth = 16;
-constexpr int kItemRows = kRows / kSide;
-constexpr int kItemKeys = kKeys / kSide;
-constexpr int kItemValues = kValues / kSide;
-// A row of shared memory has an element more, so that a column lies in all of its banks.
-constexpr int kPitch = kRows + 1;
-// Shared memory has a tile of Q and one of K, or one of V, and behind these the scores or weights;
-// in the end the sums.
-constexpr int kTile = 2 * kDepth * kPitch;
-static_assert(kRows == kKeys && kKeys % kDepth == 0 && kRows <= kGroupSize);
-static_assert(kDepth * kValues <= kTile && kRows * kValues <= kTile + kRows * kPitch);
-
-// The numbers that MakeAttentionKernel gives.
-constexpr int kGroups = 0;
-constexpr int kQueryBlocks = 1;
-constexpr int kValueBlocks = 2;
-// Of ranges of keys alone.
-constexpr int kFirstKey = 3;
-constexpr int kEndKey = 4;
-
-// Between ranges working memory has so much of a group: its sums, and of each row its highest score
-// and its sum of weights.
-constexpr int kCarried = kRows * kValues + 2 * kRows;
-
 int64_t Blocks(int64_t count, int64_t size) { return count / size + (count % size != 0 ? 1 : 0); }
+int64_t Times(int64_t a, int64_t b) { return __builtin_mul_overflow(a, b, &a) ? INT64_MAX : a; }
 
-// Keys that a group takes in one start: as many as its items go rounds for that no driver minds, in
-// all loops: some for each block, and others for each piece of the scores' depth.
-int64_t KeysAtOnce(int64_t width) {
-  constexpr int64_t kMaxRounds = 49152;
-  constexpr int64_t kRoundsOfBlock = 224;
-  constexpr int64_t kRoundsOfPiece = 2 * kRows * kDepth / kGroupSize + kDepth + 1;
-  const int64_t rounds = kRoundsOfBlock + Blocks(width, kDepth) * kRoundsOfPiece;
-  return kKeys * std::max<int64_t>(1, kMaxRounds / rounds);
+// Rounds of loops that an item may do in all, so that no driver minds.
+constexpr int64_t kMaxRounds = 49152;
+
+// Keys that a group takes in one start, in blocks of `block`: an item does so many rounds for each
+// of them, and for each piece of `depth` of the scores.
+int64_t KeysAtOnce(int64_t width, int64_t block, int64_t rounds, int64_t depth,
+                   int64_t rounds_of_piece) {
+  rounds += Blocks(width, depth) * rounds_of_piece;
+  return block * std::max<int64_t>(1, kMaxRounds / rounds);
 }
 
-constexpr char kLowest[] = "FROM_BITS_f32(0xff800000u)";
-
-class AttentionWriter {
+// Binds a step.
+class AttentionBinding {
  public:
-  AttentionWriter(Writer& writer, const Source& source)
-      : writer_(writer), source_(source), attention_(*source.step.As<Attention>()) {}
+  AttentionBinding(const LoopFacts& facts, const device::BoundStep& step, LoopNest loops)
+      : facts_(facts),
+        step_(step),
+        attention_(*step.step->As<Attention>()),
+        loops_(std::move(loops)),
+        rank_(step.domain.size()),
+        queries_(step.domain[rank_ - 2]),
+        values_(step.domain[rank_ - 1]),
+        keys_(step.Number(attention_.keys)),
+        width_(step.Number(attention_.width)) {}
 
-  Launch Write() {
-    const auto rank = source_.step.domain.size();
-    writer_.Share(Text("f32 shared_f32[", kTile + kRows * kPitch, "]"));
-    writer_.Share(Text("f32 highest[", kRows, "]"));
-    writer_.Share(Text("f32 shrinks[", kRows, "]"));
-    // All items of all groups meet at every barrier: PoCL 3.1 loses variables across one within a
-    // condition. A group behind the last one does what the first one does, and stores nothing.
-    is_stored_ = writer_.Declare("bool", "GROUP < count");
-    group_ = writer_.Declare("idx", Text(is_stored_, " ? AS(idx, GROUP) : AS(idx, 0)"));
-    std::vector<std::string> extents;
-    for (size_t axis = 0; axis + 2 < rank; ++axis) {
-      extents.push_back(Extent(writer_, static_cast<int>(axis)));
+  KernelSequence Make() {
+    for (int operand = 0; operand < 3; ++operand) {
+      loops_.form.has_words.push_back(HasWords(operand));
     }
-    extents.push_back(writer_.UseGiven(kQueryBlocks));
-    extents.push_back(writer_.UseGiven(kValueBlocks));
-    batch_ = WriteCoordinates(writer_, group_, extents);
-    const std::string query_block = batch_[rank - 2];
-    const std::string value_block = batch_[rank - 1];
-    batch_.resize(rank - 2);
-    first_query_ = writer_.Declare("idx", Text(query_block, " * ", kRows));
-    first_value_ = writer_.Declare("idx", Text(value_block, " * ", kValues));
-    queries_ = Extent(writer_, static_cast<int>(rank) - 2);
-    values_ = Extent(writer_, static_cast<int>(rank) - 1);
-    keys_ = writer_.UseDim(attention_.keys);
-    width_ = writer_.UseDim(attention_.width);
-    writer_.Line("const int across = LANE % ", kSide, ";");
-    writer_.Line("const int first_row = LANE / ", kSide, " * ", kItemRows, ";");
-    writer_.Line("const f32 lowest = ", kLowest, ";");
-    writer_.Line("f32 sums[", kItemRows * kItemValues, "];");
-    writer_.Line("UNROLL for (int n = 0; n < ", kItemRows * kItemValues, "; ++n) sums[n] = 0;");
-    // Of row LANE, in the items that have one.
-    writer_.Line("f32 high = lowest;");
-    writer_.Line("f32 total = 0;");
-    std::string first = "0";
-    std::string end = keys_;
-    if (source_.form.is_grouped) {
-      first = writer_.UseGiven(kFirstKey);
-      end = writer_.UseGiven(kEndKey);
-      carried_ = writer_.UseScratch(/*is_write=*/true, 0, "f32");
-      writer_.Open("if (", first, " > 0)");
-      WriteCarried(/*is_store=*/false);
-      writer_.Close();
+    const std::span<const int64_t> batch = std::span(step_.domain).first(rank_ - 2);
+    batches_ = tensor::ElementCount(batch);
+    shared_rows_ = queries_;
+    if (HasSharedKeys()) {
+      last_batch_ = 1;
+      batches_ = tensor::ElementCount(batch.first(batch.size() - 1));
+      if (__builtin_mul_overflow(shared_rows_, batch.back(), &shared_rows_)) {
+        shared_rows_ = INT64_MAX;
+      }
+    } else if (!batch.empty()) {
+      last_batch_ = batch.back();
     }
-    writer_.Open("for (idx first_key = ", first, "; first_key < ", end, "; first_key += ", kKeys,
-                 ")");
-    WriteScores();
-    WriteWeights();
-    WriteSums();
-    writer_.Close();
-    if (source_.form.is_grouped) {
-      writer_.Open("if (", is_stored_, " && ", end, " < ", keys_, ")");
-      WriteCarried(/*is_store=*/true);
-      writer_.Close();
-      is_stored_ = writer_.Declare("bool", Text(is_stored_, " && ", end, " >= ", keys_));
-    }
-    WriteOutputs();
-    return {.given_items = kGroups, .has_group_per_item = true, .group_size = kGroupSize};
+    if (queries_ <= kMaxFewRows) return MakeFewRows();
+    return MakeManyRows();
   }
 
  private:
-  std::vector<std::string> At(const std::string& row, const std::string& column) const {
-    std::vector<std::string> at = batch_;
-    at.push_back(row);
-    at.push_back(column);
-    return at;
+  KernelSequence MakeFewRows() {
+    const auto* block = std::begin(kAttentionFewRowBlocks);
+    while (block->rows < std::min(shared_rows_, kMaxFewRows)) ++block;
+    if (values_ > block->columns) ++block;
+    const int64_t at_once = KeysAtOnce(width_, kAttentionFewRowKeys, /*rounds=*/512,
+                                       kAttentionFewRowDepth, /*rounds_of_piece=*/128);
+    // Groups enough for any device.
+    constexpr int64_t kManyGroups = 1024;
+    Cut(*block, kAttentionFewRowKeys, kManyGroups, at_once);
+    const auto number = static_cast<int>(block - std::begin(kAttentionFewRowBlocks));
+    loops_.form.is_grouped = parts_ > 1;
+    KernelSequence sequence;
+    sequence.launches.push_back({.kernel = kAttentionFewRows + number, .loops = loops_});
+    if (parts_ > 1) Join(sequence);
+    return sequence;
   }
 
-  // What an item has, to or from working memory: neighbours beside neighbours.
-  void WriteCarried(bool is_store) {
-    const auto move = [&](const std::string& name, const std::string& place) {
-      const std::string at = Text(group_, " * ", kCarried, " + ", place);
-      if (is_store) {
-        writer_.Line("STORE(", carried_, ", ", at, ", ", name, ");");
-      } else {
-        writer_.Line(name, " = LOAD(", carried_, ", ", at, ");");
-      }
-    };
-    writer_.Open("UNROLL for (int n = 0; n < ", kItemRows * kItemValues, "; ++n)");
-    move("sums[n]", Text("n * ", kGroupSize, " + LANE"));
-    writer_.Close();
-    writer_.Open("if (LANE < ", kRows, ")");
-    move("high", Text(kRows * kValues, " + LANE"));
-    move("total", Text(kRows * kValues + kRows, " + LANE"));
-    writer_.Close();
-  }
-
-  std::string Evaluate(program::ExprId root, const std::vector<std::string>& at,
-                       const std::string& accumulator) {
-    Scope scope;
-    scope.coordinates = scope.indices = at;
-    scope.accumulator = accumulator;
-    const program::ExprId roots[] = {root};
-    return WriteExpressions(writer_, source_.program, source_.step, scope, roots)[0];
-  }
-
-  // Rows and columns of an operand from a corner to its ends.
-  struct Part {
-    std::string row, row_end, column, column_end;
-  };
-  // The items bring `rows` x `columns` elements of a part to `place`, which is an index for row r
-  // and column c; zeros beyond the ends. Neighbours bring neighbours along the columns, or along
-  // the rows.
-  void Bring(program::ExprId prologue, const Part& from, int rows, int columns,
-             const std::string& place, bool is_along_rows = false) {
-    writer_.Open("for (int n = LANE; n < ", rows * columns, "; n += ", kGroupSize, ")");
-    writer_.Line("const int r = n ", is_along_rows ? Text("% ", rows) : Text("/ ", columns), ";");
-    writer_.Line("const int c = n ", is_along_rows ? Text("/ ", rows) : Text("% ", columns), ";");
-    const std::string row = writer_.Declare("idx", Text(from.row, " + r"));
-    const std::string column = writer_.Declare("idx", Text(from.column, " + c"));
-    writer_.Line("f32 element = 0;");
-    writer_.Open("if (", row, " < ", from.row_end, " && ", column, " < ", from.column_end, ")");
-    writer_.Line("element = ", Evaluate(prologue, At(row, column), {}), ";");
-    writer_.Close();
-    writer_.Line("shared_f32[", place, "] = element;");
-    writer_.Close();
-  }
-
-  // Sums of products of Q and K, of each item its own.
-  void WriteScores() {
-    writer_.Line("f32 scores[", kItemRows * kItemKeys, "];");
-    writer_.Line("UNROLL for (int n = 0; n < ", kItemRows * kItemKeys, "; ++n) scores[n] = 0;");
-    writer_.Open("for (idx depth = 0; depth < ", width_, "; depth += ", kDepth, ")");
-    // Both lie with the depth slowest.
-    Bring(attention_.query_prologue, {first_query_, queries_, "depth", width_}, kRows, kDepth,
-          Text("c * ", kPitch, " + r"));
-    const int second = kDepth * kPitch;
-    Bring(attention_.key_prologue, {"depth", width_, "first_key", keys_}, kDepth, kKeys,
-          Text(second, " + r * ", kPitch, " + c"),
-          /*is_along_rows=*/source_.form.read_steps[1] != LastStep::kOne);
-    writer_.Line("BARRIER;");
-    writer_.Open("for (int k = 0; k < ", kDepth, "; ++k)");
-    writer_.Line("f32 own[", kItemKeys, "];");
-    writer_.Line("UNROLL for (int c = 0; c < ", kItemKeys, "; ++c) own[c] = shared_f32[", second,
-                 " + k * ", kPitch, " + across + c * ", kSide, "];");
-    writer_.Open("UNROLL for (int r = 0; r < ", kItemRows, "; ++r)");
-    writer_.Line("const f32 q = shared_f32[k * ", kPitch, " + first_row + r];");
-    writer_.Line("UNROLL for (int c = 0; c < ", kItemKeys, "; ++c) scores[r * ", kItemKeys,
-                 " + c] = M_fma(q, own[c], scores[r * ", kItemKeys, " + c]);");
-    writer_.Close();
-    writer_.Close();
-    writer_.Line("BARRIER;");
-    writer_.Close();
-  }
-
-  // Opens the loop of an item over its part of the block's `columns` x kRows elements, where r and
-  // c are those of the element; neighbours are along the columns. Its text is long, so it is not
-  // unrolled, and what it takes and leaves is in shared memory.
-  void OpenElements(int columns) {
-    writer_.Open("for (int n = LANE; n < ", kRows * columns, "; n += ", kGroupSize, ")");
-    writer_.Line("const int r = n / ", columns, ";");
-    writer_.Line("const int c = n % ", columns, ";");
-  }
-
-  // Scores of the sums, then exponentials of these less the largest so far.
-  void WriteWeights() {
-    const std::string place = Text("shared_f32[", kTile, " + r * ", kPitch, " + c]");
-    writer_.Open("UNROLL for (int r = 0; r < ", kItemRows, "; ++r)");
-    writer_.Line("UNROLL for (int c = 0; c < ", kItemKeys, "; ++c) shared_f32[", kTile,
-                 " + (first_row + r) * ", kPitch, " + across + c * ", kSide, "] = scores[r * ",
-                 kItemKeys, " + c];");
-    writer_.Close();
-    writer_.Line("BARRIER;");
-    OpenElements(kKeys);
-    const std::string query = writer_.Declare("idx", Text(first_query_, " + r"));
-    const std::string key = writer_.Declare("idx", "first_key + c");
-    writer_.Line("f32 score = lowest;");
-    writer_.Open("if (", query, " < ", queries_, " && ", key, " < ", keys_, ")");
-    writer_.Line("const f32 sum = ", place, ";");
-    writer_.Line("score = ", Evaluate(attention_.score, At(query, key), "sum"), ";");
-    writer_.Close();
-    writer_.Line(place, " = score;");
-    writer_.Close();
-    writer_.Line("BARRIER;");
-    writer_.Open("if (LANE < ", kRows, ")");
-    writer_.Line("f32 higher = high;");
-    writer_.Open("for (int k = 0; k < ", kKeys, "; ++k)");
-    writer_.Line("const f32 score = shared_f32[", kTile, " + LANE * ", kPitch, " + k];");
-    writer_.Line("higher = score > higher ? score : higher;");
-    writer_.Close();
-    // Also where both are infinite and their difference is no number.
-    writer_.Line("f32 shrink = 1;");
-    writer_.Line("if (higher != high) shrink = M_exp(high - higher);");
-    writer_.Line("total *= shrink;");
-    writer_.Line("high = higher;");
-    writer_.Line("highest[LANE] = higher;");
-    writer_.Line("shrinks[LANE] = shrink;");
-    writer_.Close();
-    writer_.Line("BARRIER;");
-    OpenElements(kKeys);
-    writer_.Line("const f32 score = ", place, ";");
-    // The weight of the lowest score is 0 even where there is no higher one yet.
-    writer_.Line("f32 weight = 0;");
-    writer_.Line("if (score != lowest) weight = M_exp(score - highest[r]);");
-    writer_.Line(place, " = weight;");
-    writer_.Close();
-    writer_.Open("UNROLL for (int r = 0; r < ", kItemRows, "; ++r)");
-    writer_.Line("const f32 shrink = shrinks[first_row + r];");
-    writer_.Line("UNROLL for (int c = 0; c < ", kItemValues, "; ++c) sums[r * ", kItemValues,
-                 " + c] *= shrink;");
-    writer_.Close();
-  }
-
-  // Adds the values of the block's keys.
-  void WriteSums() {
-    writer_.Open("for (int first = 0; first < ", kKeys, "; first += ", kDepth, ")");
-    Bring(attention_.value_prologue, {"first_key + first", keys_, first_value_, values_}, kDepth,
-          kValues, Text("r * ", kValues, " + c"));
-    writer_.Line("BARRIER;");
-    writer_.Open("if (LANE < ", kRows, ")");
-    writer_.Line("for (int k = 0; k < ", kDepth, "; ++k) total += shared_f32[", kTile, " + LANE * ",
-                 kPitch, " + first + k];");
-    writer_.Close();
-    writer_.Open("for (int k = 0; k < ", kDepth, "; ++k)");
-    writer_.Line("f32 own[", kItemValues, "];");
-    writer_.Line("UNROLL for (int c = 0; c < ", kItemValues, "; ++c) own[c] = shared_f32[k * ",
-                 kValues, " + across + c * ", kSide, "];");
-    writer_.Open("UNROLL for (int r = 0; r < ", kItemRows, "; ++r)");
-    writer_.Line("const f32 weight = shared_f32[", kTile, " + (first_row + r) * ", kPitch,
-                 " + first + k];");
-    writer_.Line("UNROLL for (int c = 0; c < ", kItemValues, "; ++c) sums[r * ", kItemValues,
-                 " + c] = M_fma(weight, own[c], sums[r * ", kItemValues, " + c]);");
-    writer_.Close();
-    writer_.Close();
-    writer_.Line("BARRIER;");
-    writer_.Close();
-  }
-
-  void WriteOutputs() {
-    writer_.Line("if (LANE < ", kRows, ") shrinks[LANE] = total;");
-    writer_.Open("UNROLL for (int r = 0; r < ", kItemRows, "; ++r)");
-    writer_.Line("UNROLL for (int c = 0; c < ", kItemValues, "; ++c) shared_f32[(first_row + r) * ",
-                 kValues, " + across + c * ", kSide, "] = sums[r * ", kItemValues, " + c];");
-    writer_.Close();
-    writer_.Line("BARRIER;");
-    OpenElements(kValues);
-    const std::string query = writer_.Declare("idx", Text(first_query_, " + r"));
-    const std::string value = writer_.Declare("idx", Text(first_value_, " + c"));
-    writer_.Open("if (", is_stored_, " && ", query, " < ", queries_, " && ", value, " < ", values_,
-                 ")");
-    writer_.Line("f32 result = 0;");
-    writer_.Line("if (", keys_, " > 0) result = shared_f32[n] / shrinks[r];");
-    Scope scope;
-    scope.coordinates = scope.indices = At(query, value);
-    scope.accumulator = "result";
-    const std::vector<std::string> results =
-        WriteExpressions(writer_, source_.program, source_.step, scope, attention_.roots);
-    for (size_t k = 0; k < results.size(); ++k) {
-      WriteStore(writer_, source_.step, static_cast<int>(k), scope.coordinates, results[k]);
+  KernelSequence MakeManyRows() {
+    const auto* block = std::begin(kAttentionManyRowBlocks);
+    if (values_ > block->columns) ++block;
+    const auto number = static_cast<int>(block - std::begin(kAttentionManyRowBlocks));
+    const int64_t at_once = KeysAtOnce(width_, kAttentionManyRowKeys, /*rounds=*/400,
+                                       kAttentionManyRowDepth, /*rounds_of_piece=*/64);
+    constexpr int64_t kManyGroups = 512;
+    KernelSequence sequence;
+    Cut(*block, kAttentionManyRowKeys, kManyGroups, INT64_MAX);
+    if (parts_ > 1 && part_length_ <= at_once) {
+      sequence.launches.push_back({.kernel = kAttentionManyRowParts + number, .loops = loops_});
+      Join(sequence);
+      return sequence;
     }
-    writer_.Close();
-    writer_.Close();
+    Cut(*block, kAttentionManyRowKeys, /*wanted=*/1, INT64_MAX);
+    const int kernel = kAttentionManyRows + number;
+    if (keys_ <= at_once || groups_ == 0) {
+      sequence.launches.push_back({.kernel = kernel, .loops = std::move(loops_)});
+      return sequence;
+    }
+    const int64_t carried = AttentionCarried(*block);
+    loops_.form.is_grouped = true;
+    loops_.form.is_narrow = loops_.form.is_narrow && groups_ <= kNarrow / carried;
+    for (int64_t first = 0; first < keys_; first += at_once) {
+      loops_.given[kAttentionFirstKey] = first;
+      loops_.given[kAttentionEndKey] = std::min(first + at_once, keys_);
+      sequence.launches.push_back({.kernel = kernel, .loops = loops_});
+    }
+    sequence.scratch_bytes[0] = groups_ * carried * static_cast<int64_t>(sizeof(float));
+    return sequence;
   }
 
-  Writer& writer_;
-  const Source& source_;
+  // Cuts the step into blocks, and the keys into parts, so that there are `wanted` groups; no part
+  // has more keys than `most_keys`.
+  void Cut(const AttentionBlock& block, int64_t key_block, int64_t wanted, int64_t most_keys) {
+    const int64_t row_blocks = Blocks(shared_rows_, block.rows);
+    const int64_t value_blocks = Blocks(values_, block.columns);
+    groups_ = Times(batches_, Times(row_blocks, value_blocks));
+    const int64_t key_blocks = Blocks(keys_, key_block);
+    const int64_t wanted_parts = groups_ == 0 ? 1 : std::max<int64_t>(1, wanted / groups_);
+    const int64_t blocks =
+        std::clamp<int64_t>(Blocks(key_blocks, wanted_parts), 1, most_keys / key_block);
+    parts_ = groups_ == 0 ? 1 : std::max<int64_t>(1, Blocks(key_blocks, blocks));
+    part_length_ = blocks * key_block;
+    const int64_t all_groups = Times(groups_, parts_);
+    loops_.given = {all_groups,  row_blocks, value_blocks, shared_rows_,
+                    last_batch_, parts_,     part_length_};
+    loops_.form.is_narrow = IsNarrowWithin(all_groups) &&
+                            Times(Times(rows(), parts_), std::max<int64_t>(values_, 2)) <= kNarrow;
+  }
+
+  int64_t rows() const { return Times(batches_, shared_rows_); }
+
+  void Join(KernelSequence& sequence) {
+    loops_.form.is_grouped = false;
+    loops_.given = {rows(), parts_};
+    sequence.launches.push_back({.kernel = kAttentionJoin, .loops = std::move(loops_)});
+    const int64_t count = rows() * parts_ * static_cast<int64_t>(sizeof(float));
+    sequence.scratch_bytes[kAttentionPartSums] = count * values_;
+    sequence.scratch_bytes[kAttentionPartStates] = count * 2;
+  }
+
+  // Whether so many groups, and coordinates a block beyond their end, fit 32 bits. What a view may
+  // be over: an operand, the scores or the domain.
+  bool IsNarrowWithin(int64_t groups) const {
+    tensor::Extents reached(step_.domain);
+    for (int operand = 0; operand < 3; ++operand) {
+      const tensor::Extents extents = program::OperandExtents(*step_.step, operand, step_.dims);
+      for (size_t axis = 0; axis < rank_; ++axis) {
+        reached[axis] = std::max(reached[axis], extents[axis]);
+      }
+    }
+    reached[rank_ - 1] = std::max(reached[rank_ - 1], keys_);
+    bool is_narrow =
+        groups <= kNarrow && reached[rank_ - 2] <= kNarrow && reached[rank_ - 1] <= kNarrow;
+    for (size_t k = 0; k < loops_.reads.size(); ++k) {
+      // Loads at coordinates of their own are in 64 bits.
+      is_narrow = is_narrow && (facts_.is_indexed[k] || IsNarrow(loops_.reads[k], reached));
+    }
+    for (const device::BoundView& view : loops_.writes) {
+      is_narrow = is_narrow && IsNarrow(view, step_.domain);
+    }
+    return is_narrow;
+  }
+
+  // Whether a query's, key's or value's elements of an operand are whole words in a row.
+  bool HasWords(int operand) const {
+    const device::BoundView& view = loops_.reads[static_cast<size_t>(operand)];
+    const bool has_type = view.type == tensor::ElementType::kFloat32 ||
+                          view.type == tensor::ElementType::kFloat16 ||
+                          view.type == tensor::ElementType::kBfloat16;
+    if (!has_type || !view.guards.empty() ||
+        !program::FindProductOperand(*step_.program, *step_.step, operand).is_stored) {
+      return false;
+    }
+    const int64_t lanes = 128 / tensor::BitWidth(view.type);
+    const size_t fast = operand == 1 ? rank_ - 2 : rank_ - 1;
+    const int64_t extent = operand == 2 ? values_ : width_;
+    if (view.offset % lanes != 0 || extent % lanes != 0) return false;
+    for (size_t axis = 0; axis < rank_; ++axis) {
+      const int64_t stride = view.strides[axis];
+      if (axis == fast ? stride != 1 : stride % lanes != 0) return false;
+    }
+    return true;
+  }
+
+  // Whether all along the last batch axis have the same keys and values.
+  bool HasSharedKeys() const {
+    if (rank_ < 3 || step_.domain[rank_ - 3] == 1) return false;
+    const size_t axis = rank_ - 3;
+    const program::ExprId roots[] = {attention_.key_prologue, attention_.value_prologue};
+    for (const program::ExprId id : program::Reachable(step_.program->exprs, roots)) {
+      const program::ExprNode& node = step_.program->exprs[id];
+      if (node.op == program::ExprOp::kIndex && node.payload == axis) return false;
+      if (node.op != program::ExprOp::kLoad) continue;
+      if (!node.operands.empty()) return false;
+      const device::BoundView& view = loops_.reads[node.payload];
+      if (view.strides.empty()) continue;
+      if (view.strides[axis] != 0) return false;
+      for (const device::BoundGuard& guard : view.guards) {
+        if (guard.coefficients.size() > axis && guard.coefficients[axis] != 0) return false;
+      }
+    }
+    return true;
+  }
+
+  // More queries are taken in blocks of their own.
+  static constexpr int64_t kMaxFewRows =
+      kAttentionFewRowBlocks[std::size(kAttentionFewRowBlocks) - 1].rows;
+  static constexpr int64_t kNarrow = int64_t{1} << 29;
+
+  const LoopFacts& facts_;
+  const device::BoundStep& step_;
   const Attention& attention_;
-  std::vector<std::string> batch_;  // coordinates
-  std::string first_query_, first_value_;
-  std::string queries_, keys_, width_, values_;  // extents
-  std::string group_, is_stored_;                // which one; whether it has results to store
-  std::string carried_;                          // working memory
+  LoopNest loops_;
+  const size_t rank_;
+  const int64_t queries_, values_, keys_, width_;
+  // Rows that share keys and values, batches of them, and the extent of the last axis of those.
+  int64_t shared_rows_ = 0;
+  int64_t batches_ = 0;
+  int64_t last_batch_ = 1;
+  // As Cut has found them; of the groups those of one part.
+  int64_t groups_ = 0;
+  int64_t parts_ = 1;
+  int64_t part_length_ = 0;
 };
 
 }  // namespace
 
 bool IsWorthwhileAttention(const program::Step& step) {
-  // Few queries leave most of a group's rows idle, and many values mean that scores are computed
-  // for each block of them.
-  constexpr int64_t kMinQueries = kRows / 8;
-  constexpr int64_t kMaxValues = 2 * kValues;
-  const program::Dim& queries = step.domain[step.domain.size() - 2];
+  // Many values mean that scores are computed for each block of them.
+  constexpr int64_t kMaxValues = 128;
   const program::Dim& values = step.domain.back();
-  return (!queries.is_constant() || queries.constant() >= kMinQueries) && values.is_constant() &&
-         values.constant() <= kMaxValues;
+  return values.is_constant() && values.constant() <= kMaxValues;
 }
 
-KernelSequence MakeAttentionKernel(const LoopFacts& facts, const device::BoundStep& step,
-                                   LoopNest loops) {
-  const tensor::Extents& domain = step.domain;
-  const size_t rank = domain.size();
-  const int64_t query_blocks = Blocks(domain[rank - 2], kRows);
-  const int64_t value_blocks = Blocks(domain[rank - 1], kValues);
-  int64_t groups = tensor::ElementCount(std::span(domain).first(rank - 2));
-  for (const int64_t blocks : {query_blocks, value_blocks}) {
-    if (__builtin_mul_overflow(groups, blocks, &groups)) groups = INT64_MAX;
-  }
-  loops.given = {groups, query_blocks, value_blocks};
-  // What a view may be over: an operand, the scores or the domain. Coordinates reach a block beyond
-  // their end.
-  tensor::Extents reached(domain);
-  for (int operand = 0; operand < 3; ++operand) {
-    const tensor::Extents extents = program::OperandExtents(*step.step, operand, step.dims);
-    for (size_t axis = 0; axis < rank; ++axis) {
-      reached[axis] = std::max(reached[axis], extents[axis]);
-    }
-  }
-  reached[rank - 1] = std::max(reached[rank - 1], step.Number(step.step->As<Attention>()->keys));
-  constexpr int64_t kNarrow = int64_t{1} << 29;
-  bool is_narrow =
-      groups <= kNarrow && reached[rank - 2] <= kNarrow && reached[rank - 1] <= kNarrow;
-  for (size_t k = 0; k < loops.reads.size(); ++k) {
-    // Loads at coordinates of their own are in 64 bits.
-    is_narrow = is_narrow && (facts.is_indexed[k] || IsNarrow(loops.reads[k], reached));
-  }
-  for (const device::BoundView& view : loops.writes) {
-    is_narrow = is_narrow && IsNarrow(view, domain);
-  }
-  loops.form.is_narrow = is_narrow;
-  KernelSequence sequence;
-  const auto* attention = step.step->As<Attention>();
-  const int64_t keys = step.Number(attention->keys);
-  const int64_t at_once = KeysAtOnce(step.Number(attention->width));
-  if (keys <= at_once || groups == 0) {
-    sequence.launches.push_back({.loops = std::move(loops)});
-    return sequence;
-  }
-  loops.form.is_grouped = true;
-  loops.form.is_narrow = is_narrow && groups <= kNarrow / kCarried;
-  for (int64_t first = 0; first < keys; first += at_once) {
-    loops.given = {groups, query_blocks, value_blocks, first, std::min(first + at_once, keys)};
-    sequence.launches.push_back({.loops = loops});
-  }
-  sequence.scratch_bytes[0] = groups * kCarried * static_cast<int64_t>(sizeof(float));
-  return sequence;
+KernelSequence MakeAttentionKernels(const LoopFacts& facts, const device::BoundStep& step,
+                                    LoopNest loops) {
+  return AttentionBinding(facts, step, std::move(loops)).Make();
 }
 
-Launch WriteAttention(Writer& writer, const Source& source) {
-  return AttentionWriter(writer, source).Write();
+Launch WriteAttention(Writer& writer, const Source& source, int kernel) {
+  if (kernel == kAttentionJoin) return WriteAttentionJoin(writer, source);
+  if (kernel < kAttentionManyRows) {
+    return WriteAttentionOfFewRows(writer, source,
+                                   kAttentionFewRowBlocks[kernel - kAttentionFewRows]);
+  }
+  const bool has_parts = kernel >= kAttentionManyRowParts;
+  const int number = kernel - (has_parts ? kAttentionManyRowParts : kAttentionManyRows);
+  return WriteAttentionOfManyRows(writer, source, kAttentionManyRowBlocks[number], has_parts);
 }
 
 }  // namespace onnxifi::codegen

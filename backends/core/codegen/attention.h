@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention: the loops of the kernel for the step: a group for every block of queries and of
-// values of a batch. WriteAttention of family.h writes it.
+// Attention: the kernels for a step and their loops: a group for every block of queries and of
+// values of a batch and, where these are few, for every part of the keys; then another kernel joins
+// the parts. WriteAttention of family.h writes them.
 
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_ATTENTION_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_ATTENTION_H_
@@ -15,8 +16,8 @@ namespace onnxifi::codegen {
 bool IsWorthwhileAttention(const program::Step& step);
 
 // `loops` are those of the step.
-KernelSequence MakeAttentionKernel(const LoopFacts& facts, const device::BoundStep& step,
-                                   LoopNest loops);
+KernelSequence MakeAttentionKernels(const LoopFacts& facts, const device::BoundStep& step,
+                                    LoopNest loops);
 
 }  // namespace onnxifi::codegen
 

@@ -41,6 +41,7 @@ struct Problem {
   int64_t past = -1;           // causal behind so many keys, unless negative
   double masked = -kInfinity;  // the score of what is masked
   bool has_epilogue = false;   // a residual, at least 0
+  bool is_growing = false;     // each key has a score above those before it
 };
 
 RandomStep Make(const Problem& p, uint32_t seed) {
@@ -70,6 +71,7 @@ RandomStep Make(const Problem& p, uint32_t seed) {
     bias.strides.insert(bias.strides.begin(), {0, 0});
     score = score + load(bias);
   }
+  if (p.is_growing) score = score + Cast(Coordinate(pool, 3), kFloat) * Like(score, 0.1);
   if (p.has_mask) {
     View mask = make.Buffer({p.heads, p.keys}, ElementType::kInt8);
     mask.strides = {mask.strides[0], 0, 0, 1};
@@ -99,28 +101,62 @@ RandomStep Make(const Problem& p, uint32_t seed) {
   return std::move(make.made);
 }
 
+// Each form of these is a kernel, which takes seconds to compile for some devices: what decides the
+// form goes together.
 TEST_F(AttentionTest, IsRightAroundTheEdgesOfItsBlocks) {
   uint32_t seed = 0;
-  for (const int64_t queries : {1, 31, 33, 70}) {
-    for (const int64_t keys : {1, 15, 32, 33, 65, 130}) {
-      for (const int64_t values : {1, 63, 64, 65, 130}) {
-        const int64_t widths[] = {1, 15, 16, 17, 40};
+  for (const int64_t queries : {1, 31, 65}) {
+    for (const int64_t keys : {1, 15, 32, 63, 64, 65, 130}) {
+      for (const int64_t values : {1, 63, 65, 130}) {
+        const int64_t widths[] = {1, 15, 17, 33};
         const Problem problem{.heads = 1 + seed % 2,
                               .queries = queries,
                               .keys = keys,
-                              .width = widths[seed % 5],
+                              .width = widths[seed / 4 % 4],
                               .values = values,
-                              .has_rows_of_keys = seed % 3 != 0,
-                              .is_transposed = seed % 4 == 1};
+                              .has_rows_of_keys = values < 64,
+                              .is_transposed = seed % 8 == 1};
         SCOPED_TRACE(testing::Message() << queries << " queries, " << keys << " keys of "
-                                        << problem.width << ", " << values << " values");
+                                        << problem.width << ", " << problem.values << " values");
         ExpectRight(Make(problem, seed++), "generated");
       }
     }
   }
 }
 
-// Each of these is a kernel, which takes seconds to compile for some devices.
+// Where there are groups enough none shares its keys, or each takes a part of several blocks: what
+// it has of one block shrinks as the next one has larger scores.
+TEST_F(AttentionTest, GroupsTakeSeveralBlocksOfKeys) {
+  Problem many{.heads = 260, .queries = 17, .keys = 150, .width = 3, .values = 2};
+  many.is_growing = true;
+  ExpectRight(Make(many, 70), "generated");
+  many.heads = 70;
+  many.keys = 64 * 16 - 3;
+  ExpectRight(Make(many, 71), "generated");
+  Problem few{.heads = 520, .keys = 300, .width = 3, .values = 2};
+  few.is_growing = true;
+  ExpectRight(Make(few, 72), "generated");
+  few.heads = 300;
+  few.keys = 128 * 7 - 1;
+  ExpectRight(Make(few, 73), "generated");
+}
+
+TEST_F(AttentionTest, WordsOfOperandsAreRight) {
+  uint32_t seed = 40;
+  for (const ElementType type : {kFloat, ElementType::kBfloat16}) {
+    for (const int64_t keys : {65, 200}) {
+      const Problem problem{.heads = 2,
+                            .sharing = 2,
+                            .queries = 50,
+                            .keys = keys,
+                            .width = 40,
+                            .values = type == kFloat ? 64 : 104,
+                            .type = type};
+      ExpectRight(Make(problem, seed++), "generated");
+    }
+  }
+}
+
 TEST_F(AttentionTest, EveryPartOfAScoreIsRight) {
   const Problem plain{.heads = 2, .queries = 37, .keys = 75, .width = 24, .values = 20};
   Problem biased = plain;
@@ -167,6 +203,58 @@ TEST_F(AttentionTest, NothingToWeighIsRightToo) {
   ExpectRight(Make({.queries = 0, .keys = 4, .width = 3, .values = 5}, 11), "generated");
   ExpectRight(Make({.heads = 0, .queries = 2, .keys = 4, .width = 3, .values = 5}, 12),
               "generated");
+}
+
+// A decoder's step: rows of several queries and heads share keys, of which groups take parts.
+TEST_F(AttentionTest, FewQueriesOfManyKeysAreRight) {
+  constexpr auto kFloat16 = ElementType::kFloat16;
+  const Problem problems[] = {
+      {.heads = 2, .width = 64, .values = 64},
+      {.heads = 1, .sharing = 4, .width = 64, .values = 128, .type = kFloat16},
+      {.heads = 3, .queries = 3, .width = 33, .values = 9, .has_rows_of_keys = false},
+      {.sharing = 2, .queries = 2, .width = 40, .values = 65, .type = ElementType::kBfloat16},
+      {.heads = 2, .sharing = 3, .queries = 5, .width = 128, .values = 64, .type = kFloat16},
+      // Two blocks of rows and of values.
+      {.sharing = 2, .queries = 16, .width = 40, .values = 130},
+  };
+  uint32_t seed = 20;
+  for (Problem problem : problems) {
+    for (const int64_t keys : {128, 129, 700}) {
+      problem.keys = keys;
+      problem.scale = 0.0625;
+      problem.past = keys - problem.queries;
+      SCOPED_TRACE(testing::Message()
+                   << problem.queries << " queries of " << problem.sharing << " heads, " << keys
+                   << " keys of " << problem.width << ", " << problem.values << " values");
+      ExpectRight(Make(problem, seed++), "generated");
+    }
+  }
+}
+
+TEST_F(AttentionTest, EveryPartOfAScoreOfFewQueriesIsRight) {
+  Problem problem{.heads = 2, .sharing = 2, .queries = 3, .keys = 500, .width = 24, .values = 20};
+  problem.has_bias = problem.has_mask = problem.has_epilogue = true;
+  problem.cap = 1.5;
+  problem.past = 300;
+  ExpectRight(Make(problem, 60), "generated");
+  problem.masked = -1e30;
+  ExpectRight(Make(problem, 61), "generated");
+}
+
+TEST_F(AttentionTest, PartsWithoutAScoreWeighNothing) {
+  const Problem problem{.sharing = 2, .queries = 2, .keys = 600, .width = 8, .values = 12};
+  // The last key alone is seen; then none is.
+  for (const int64_t seen : {599, 600}) {
+    RandomStep step = Make(problem, 62);
+    program::ExprPool& pool = step.program.exprs;
+    const Expr sum = Accumulator(pool, kFloat);
+    const Expr is_seen = Coordinate(pool, 3) >= IntConstant(pool, ElementType::kInt64, seen);
+    step.program.steps[0].As<Attention>()->score = Select(is_seen, sum, Like(sum, -kInfinity)).id();
+    ExpectRight(step, "generated");
+    const auto results = RunStep(*device_, step);
+    ASSERT_TRUE(results.ok());
+    EXPECT_EQ(std::isnan(results->back().AsDouble(0)), seen == 600);
+  }
 }
 
 // The elements of buffer `buffer` become `value`, from one on and so many apart.
@@ -228,6 +316,19 @@ TEST_F(AttentionTest, InfinitiesAndNanReachTheirRowsAndNoOthers) {
     ExpectRight(two, "generated");
     RandomStep three = Make(problem, 17);
     Set(three, v, 65 * 5 + 3, 1000, value);
+    ExpectRight(three, "generated");
+  }
+  // Of parts of the keys of few queries.
+  const Problem few{.queries = 3, .keys = 400, .width = 4, .values = 5};
+  for (const double value : {nan, kInfinity, -kInfinity}) {
+    RandomStep one = Make(few, 19);
+    Set(one, q, 1 * 4 + 1, 1000, value);
+    ExpectRight(one, "generated");
+    RandomStep two = Make(few, 19);
+    Set(two, k, 290 * 4, 10000, value);
+    ExpectRight(two, "generated");
+    RandomStep three = Make(few, 19);
+    Set(three, v, 399 * 5 + 3, 10000, value);
     ExpectRight(three, "generated");
   }
   // A masked key has weight 0, and 0 * infinity is no number.

@@ -31,6 +31,7 @@ typedef float4 f32x4; typedef int4 i32x4; typedef uint4 u32x4;
 #define LOAD4(buffer, index) load4((buffer) + (index))
 #define LOAD_WORD(buffer, index) (*(const u32x4*)((buffer) + (index)))
 #define STORE_WORD(buffer, index, a, b, c, d) *(u32x4*)((buffer) + (index)) = u32x4{a, b, c, d}
+#define LOAD4_SHARED(array, index) (*(const f32x4*)((array) + (index)))
 #define MAKE4(type, a, b, c, d) (type##x4{a, b, c, d})
 FN f32x4 load4(const f32* at) { return f32x4{at[0], at[1], at[2], at[3]}; }
 FN i32x4 load4(const i32* at) { return i32x4{at[0], at[1], at[2], at[3]}; }
@@ -113,7 +114,10 @@ std::string CudaDialect::Assemble(const KernelParts& parts) const {
             (parameter.is_alone ? " __restrict__ " : " ") + parameter.name + ", ";
   }
   text += "const Numbers numbers, const u64 count) {\n";
-  for (const std::string& array : parts.shared) text += "  __shared__ " + array + ";\n";
+  for (const std::string& array : parts.shared) {
+    const bool has_fours = array.starts_with("f32 ") || array.starts_with("u32 ");
+    text += std::string("  __shared__ ") + (has_fours ? "__align__(16) " : "") + array + ";\n";
+  }
   const std::string wide = parts.is_narrow ? "u32" : "u64";
   text += "  const " + wide + " GROUP = blockIdx.x;\n  const " + wide + " ITEM = GROUP * " +
           group_size + " + threadIdx.x;\n";

@@ -4,10 +4,11 @@
 // neutral C-like text: types named f32, i64, u8 ..., casts AS(type, value), bit patterns
 // BITS_f32(value) and FROM_BITS_f32(bits), elements LOAD(buffer, index) and
 // STORE(buffer, index, value), 16 bytes from an element on, where that is a multiple of them,
-// LOAD_WORD(buffer, index) as u32x4 and STORE_WORD(buffer, index, u32, u32, u32, u32), the larger
-// of a u32 in memory and a value put there as one operation MAX_BITS(buffer, index, value), 64-bit
-// literals U64(high, low), numbers of the binding NUMBER(place), the upper half of a product of two
-// u32 MUL_HIGH(a, b), mathematical functions by their C names behind M_, BARRIER for the items of a
+// LOAD_WORD(buffer, index) as u32x4 and STORE_WORD(buffer, index, u32, u32, u32, u32), and of f32
+// in an array that a group shares LOAD4_SHARED(array, index) as f32x4, the larger of a u32 in
+// memory and a value put there as one operation MAX_BITS(buffer, index, value), 64-bit literals
+// U64(high, low), numbers of the binding NUMBER(place), the upper half of a product of two u32
+// MUL_HIGH(a, b), mathematical functions by their C names behind M_, BARRIER for the items of a
 // group, INDEPENDENT before a loop whose rounds may be done side by side, and UNROLL before one of
 // few rounds. Where the language promises right answers of an instruction, DECODE_f16(u32) as f32
 // and ENCODE_f16(f32), of what is no NaN, as u32 are defined. Numbers are converted by AS wherever

@@ -32,7 +32,7 @@ Launch WriteRow(Writer& writer, const Source& source);
 Launch WriteScan(Writer& writer, const Source& source, int kernel);
 Launch WriteContract(Writer& writer, const Source& source);
 Launch WriteWindow(Writer& writer, const Source& source);
-Launch WriteAttention(Writer& writer, const Source& source);
+Launch WriteAttention(Writer& writer, const Source& source, int kernel);
 Launch WriteRecurrent(Writer& writer, const Source& source, int kernel);
 Launch WriteIndex(Writer& writer, const Source& source, int kernel);
 Launch WriteScatter(Writer& writer, const Source& source, int kernel);

@@ -208,7 +208,7 @@ KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundSte
     return MakeRecurrentKernels(step, std::move(loops), capabilities);
   }
   if (step.step->As<program::Attention>() != nullptr) {
-    return MakeAttentionKernel(facts, step, std::move(loops));
+    return MakeAttentionKernels(facts, step, std::move(loops));
   }
   if (capabilities.run_length == 1 && HasWorkForGroups(step)) loops.form.is_grouped = true;
   KernelSequence sequence;
@@ -231,7 +231,9 @@ KernelText Generate(const program::Program& program, const Step& step, int kerne
     Launch operator()(const program::Scan&) const { return WriteScan(writer, source, kernel); }
     Launch operator()(const program::Contract&) const { return WriteContract(writer, source); }
     Launch operator()(const program::Window&) const { return WriteWindow(writer, source); }
-    Launch operator()(const program::Attention&) const { return WriteAttention(writer, source); }
+    Launch operator()(const program::Attention&) const {
+      return WriteAttention(writer, source, kernel);
+    }
     Launch operator()(const program::Recurrent&) const {
       return WriteRecurrent(writer, source, kernel);
     }

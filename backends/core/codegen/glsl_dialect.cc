@@ -64,6 +64,8 @@ constexpr std::string_view kPrelude =
 #define LOAD4(buffer_name, index) buffer_name##_4(index)
 #define LOAD_WORD(buffer_name, index) buffer_name##_word(index)
 #define STORE_WORD(buffer_name, index, a, b, c, d) buffer_name##_word(index) = uvec4(a, b, c, d)
+#define LOAD4_SHARED(array, index) \
+  vec4(array[index], array[(index) + 1], array[(index) + 2], array[(index) + 3])
 #define MAKE4(type, a, b, c, d) type##x4(a, b, c, d)
 #define STORE_BITS(buffer_name, word, keep, bits) \
   atomicAnd(buffer_name(word), keep); atomicOr(buffer_name(word), bits)

@@ -43,7 +43,8 @@ struct LoopForm {
   // Coordinates and addresses fit 32 bits.
   bool is_narrow = false;
   // Each reduction is long enough for a whole group of items (Reduce, Row, Window and Contract), or
-  // for several starts of its group (Attention); a product's sums are those of parts of its depth.
+  // for several starts or parts of it (Attention); a product's sums are those of parts of its
+  // depth.
   bool is_grouped = false;
   // Per write, for Row: whether it is written once per row.
   std::vector<bool> is_per_row;
@@ -53,6 +54,9 @@ struct LoopForm {
   // columns of a Contract.
   int lanes = 1;
   MapTile tile;
+  // Attention, by operand: its elements of a query, key or value are whole words of 16 bytes in a
+  // row.
+  std::vector<bool> has_words;
 
   auto operator<=>(const LoopForm&) const = default;  // NOLINT(modernize-use-nullptr)
 };

@@ -22,6 +22,7 @@ typedef float f32; typedef ulong2 u128; typedef float4 f32x4; typedef int4 i32x4
 #define LOAD4(buffer, index) vload4(0, (buffer) + (index))
 #define LOAD_WORD(buffer, index) (*(__global const u32x4*)((buffer) + (index)))
 #define STORE_WORD(buffer, index, a, b, c, d) *(__global u32x4*)((buffer) + (index)) = (u32x4)(a, b, c, d)
+#define LOAD4_SHARED(array, index) vload4(0, (array) + (index))
 #define MAKE4(type, a, b, c, d) ((type##x4)(a, b, c, d))
 #define STORE_BITS(buffer, word, keep, bits) \
   atomic_and(buffer + (word), keep); atomic_or(buffer + (word), bits)

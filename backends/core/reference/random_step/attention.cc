@@ -66,7 +66,10 @@ void MakeAttention(StepMaker& make) {
     const StepMaker::Numbers numbers(make);
     for (int64_t& extent : batch) extent = make.Roll(make.Chance(2) ? 0 : 1, 3);
     queries = make.Chance(30) ? make.Roll(1, 3) : make.Roll(1, 70);
-    keys = make.Chance(2) ? 0 : make.Chance(20) ? make.Roll(1, 3) : make.Roll(1, 100);
+    keys = make.Chance(2)    ? 0
+           : make.Chance(20) ? make.Roll(1, 3)
+           : make.Chance(10) ? make.Roll(129, 400)
+                             : make.Roll(1, 100);
     width = make.Chance(2) ? 0 : make.Roll(1, 40);
     values = make.Chance(20) ? make.Roll(60, 140) : make.Roll(1, 40);
   }
