@@ -73,6 +73,32 @@ void AddPermutations(std::vector<NamedCase>& cases, int64_t times) {
                    }});
 }
 
+// Of many queries, of a decoder's steps of one token and of several, and of heads that share
+// theirs.
+void AddAttention(std::vector<NamedCase>& cases) {
+  using tensor::ElementType;
+  for (const ElementType type : {ElementType::kFloat32, ElementType::kFloat16}) {
+    const auto add = [&](const AttentionExtents& extents) {
+      const auto& [heads, sharing, queries, keys, width] = extents;
+      cases.push_back({fmt::format("attention {}{} of {}x{} {}", heads * sharing,
+                                   sharing == 1 ? "" : fmt::format("/{}", heads), keys, width,
+                                   tensor::Name(type)) +
+                           fmt::format(" {} queries", queries),
+                       [=] { return MakeAttention(extents, type); }});
+    };
+    for (const int64_t tokens : {1024, 4096}) {
+      add({.heads = 16, .queries = tokens, .keys = tokens});
+    }
+    add({.heads = 16, .queries = 1024, .keys = 1024, .width = 128});
+    for (const int64_t keys : {1024, 4096}) {
+      for (const int64_t queries : {1, 8}) {
+        add({.heads = 16, .queries = queries, .keys = keys});
+        add({.heads = 8, .sharing = 4, .queries = queries, .keys = keys, .width = 128});
+      }
+    }
+  }
+}
+
 // Of data that are several times as large as the caches of GPUs.
 void AddLargeCases(std::vector<NamedCase>& cases) {
   constexpr int64_t kElements = int64_t{64} << 20;
@@ -91,11 +117,7 @@ void AddLargeCases(std::vector<NamedCase>& cases) {
     cases.push_back({"layer norm " + shape, [=] { return MakeLayerNorm(rows, columns); }});
   }
   cases.push_back({fmt::format("sum of {}", kElements), [] { return MakeRowSums(1, kElements); }});
-  for (const int64_t tokens : {1024, 4096}) {
-    cases.push_back({fmt::format("attention 16x{}x64", tokens),
-                     [=] { return MakeAttention(16, tokens, tokens, 64); }});
-  }
-  cases.push_back({"attention 16x1 of 4096x64", [] { return MakeAttention(16, 1, 4096, 64); }});
+  AddAttention(cases);
   cases.push_back({"scatter 1000000 to 4000000", [] { return MakeScatter(1000000, 4000000); }});
 }
 
@@ -147,6 +169,16 @@ std::vector<float> Values(int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
   for (size_t k = 0; k < values.size(); ++k) values[k] = static_cast<float>(k % 251) / 64 - 2;
   return values;
+}
+
+Result<tensor::Tensor> NarrowValues(tensor::ElementType type, int64_t count) {
+  ONNXIFI_ASSIGN_OR_RETURN(tensor::Tensor tensor, tensor::Tensor::Allocate(type, {count}));
+  const std::vector<float> values = Values(count);
+  for (int64_t k = 0; k < count; ++k) {
+    const double value = static_cast<double>(values[static_cast<size_t>(k)]);
+    tensor::StoreScalar(type, tensor.mutable_data(), k, {.f = value});
+  }
+  return tensor;
 }
 
 // In no order, most of them twice.
@@ -289,6 +321,9 @@ Result<std::unique_ptr<Prepared>> Prepared::Create(device::Device& device, const
       ONNXIFI_RETURN_IF_ERROR(fill(Values(count)));
     } else if (buffer.type == tensor::ElementType::kInt64) {
       ONNXIFI_RETURN_IF_ERROR(fill(Positions(count)));
+    } else if (tensor::BitWidth(buffer.type) == 16) {
+      ONNXIFI_ASSIGN_OR_RETURN(const tensor::Tensor values, NarrowValues(buffer.type, count));
+      ONNXIFI_RETURN_IF_ERROR(fill(std::span(values.data(), static_cast<size_t>(count * 2))));
     } else {
       ONNXIFI_RETURN_IF_ERROR(fill(
           std::vector<std::byte>(static_cast<size_t>(count * tensor::BitWidth(buffer.type) / 8))));

@@ -191,25 +191,33 @@ Case MakePooling(int64_t channels, int64_t size, int64_t kernel, int64_t stride)
   return pooling;
 }
 
-Case MakeAttention(int64_t heads, int64_t queries, int64_t keys, int64_t width) {
+Case MakeAttention(const AttentionExtents& extents, ElementType type) {
   Case one;
-  const auto read = [&](int64_t count, bool is_transposed) {
-    program::View view = one.Add(Buffer::Kind::kTemporary, {heads, count, width});
-    if (is_transposed) std::swap(view.strides[1], view.strides[2]);
-    return one.Read(view).id();
-  };
+  const auto& [heads, sharing, queries, keys, width] = extents;
   program::Attention attention;
   attention.keys = keys;
   attention.width = width;
-  attention.query_prologue = read(queries, false);
-  attention.key_prologue = read(keys, true);
-  attention.value_prologue = read(keys, false);
+  const Shape domain = {heads, sharing, queries, width};
+  const auto load = [&](const program::View& view) { return Cast(one.Read(view), kFloat).id(); };
+  attention.query_prologue = load(one.Add(Buffer::Kind::kTemporary, domain, type));
+  const auto add_shared = [&] {
+    program::View view = one.Add(Buffer::Kind::kTemporary, {heads, keys, width}, type);
+    view.strides.insert(view.strides.begin() + 1, 0);
+    return view;
+  };
+  program::View of_keys = add_shared();
+  std::swap(of_keys.strides[2], of_keys.strides[3]);
+  attention.key_prologue = load(of_keys);
+  attention.value_prologue = load(add_shared());
   const Expr sum = Accumulator(one.program.exprs, kFloat);
   attention.score = (sum * Like(sum, 0.125)).id();
-  attention.roots = {sum.id()};
-  one.Write({heads, queries, width});
+  attention.roots = {Cast(sum, type).id()};
+  one.Write(domain, type);
   one.step.body = std::move(attention);
-  one.flops = 4.0 * static_cast<double>(heads * queries * keys * width);
+  constexpr int64_t kFewQueries = 16;
+  if (queries > kFewQueries) {
+    one.flops = 4.0 * static_cast<double>(heads * sharing * queries * keys * width);
+  }
   return one;
 }
 

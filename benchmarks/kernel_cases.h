@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cases of the benchmarks of generated kernels: one step each, over buffers of float32, as networks
-// have them. What the list is: kernel_benchmark.cc.
+// Cases of the benchmarks of generated kernels: one step each, mostly over buffers of float32, as
+// networks have them. What the list is: kernel_benchmark.cc.
 
 #ifndef ONNXIFI_BENCHMARKS_KERNEL_CASES_H_
 #define ONNXIFI_BENCHMARKS_KERNEL_CASES_H_
@@ -28,7 +28,7 @@ struct GemmExtents {
   bool is_b_transposed = false;
 };
 
-// One step over buffers of float32, but for positions among what it writes.
+// One step over buffers of floats, but for positions among what it writes.
 struct Case {
   program::Program program;
   program::Step step;
@@ -71,8 +71,17 @@ Case MakeSoftmax(int64_t rows, int64_t columns);
 // Without scale and bias.
 Case MakeLayerNorm(int64_t rows, int64_t columns);
 Case MakePooling(int64_t channels, int64_t size, int64_t kernel, int64_t stride);
-// Heads of `width`, each query over all keys.
-Case MakeAttention(int64_t heads, int64_t queries, int64_t keys, int64_t width);
+// Heads of `width`, each query over all keys; as many heads of queries as `sharing` says have the
+// same keys and values. Held against a copy where queries are few.
+struct AttentionExtents {
+  int64_t heads = 1;
+  int64_t sharing = 1;
+  int64_t queries = 1;
+  int64_t keys = 1;
+  int64_t width = 64;
+};
+Case MakeAttention(const AttentionExtents& extents,
+                   tensor::ElementType type = tensor::ElementType::kFloat32);
 // Sums of `updates` at positions that repeat, each row of 1 element, in `targets` elements.
 Case MakeScatter(int64_t updates, int64_t targets);
 Case MakeTopK(int64_t rows, int64_t columns, int64_t k);
