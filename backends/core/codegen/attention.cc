@@ -38,8 +38,10 @@ int64_t KeysAtOnce(int64_t width, int64_t block, int64_t rounds, int64_t depth,
 // Binds a step.
 class AttentionBinding {
  public:
-  AttentionBinding(const LoopFacts& facts, const device::BoundStep& step, LoopNest loops)
+  AttentionBinding(const LoopFacts& facts, const device::BoundStep& step, LoopNest loops,
+                   const Capabilities& capabilities)
       : facts_(facts),
+        capabilities_(capabilities),
         step_(step),
         attention_(*step.step->As<Attention>()),
         loops_(std::move(loops)),
@@ -94,20 +96,23 @@ class AttentionBinding {
     const int64_t at_once = KeysAtOnce(width_, kAttentionManyRowKeys, /*rounds=*/400,
                                        kAttentionManyRowDepth, /*rounds_of_piece=*/64);
     constexpr int64_t kManyGroups = 512;
+    const bool by_units = HasUnits();
     KernelSequence sequence;
     Cut(*block, kAttentionManyRowKeys, kManyGroups, INT64_MAX);
     if (parts_ > 1 && part_length_ <= at_once) {
-      sequence.launches.push_back({.kernel = kAttentionManyRowParts + number, .loops = loops_});
+      const int kernel = by_units ? kAttentionUnitParts : kAttentionManyRowParts;
+      sequence.launches.push_back({.kernel = kernel + number, .loops = loops_});
       Join(sequence);
       return sequence;
     }
     Cut(*block, kAttentionManyRowKeys, /*wanted=*/1, INT64_MAX);
-    const int kernel = kAttentionManyRows + number;
+    const int kernel = (by_units ? kAttentionUnits : kAttentionManyRows) + number;
     if (keys_ <= at_once || groups_ == 0) {
       sequence.launches.push_back({.kernel = kernel, .loops = std::move(loops_)});
       return sequence;
     }
-    const int64_t carried = AttentionCarried(*block);
+    const int64_t carried =
+        AttentionCarried(*block, by_units ? kAttentionUnitItems : AttentionItems(*block));
     loops_.form.is_grouped = true;
     loops_.form.is_narrow = loops_.form.is_narrow && groups_ <= kNarrow / carried;
     for (int64_t first = 0; first < keys_; first += at_once) {
@@ -193,6 +198,16 @@ class AttentionBinding {
     return true;
   }
 
+  // Whether matrix units multiply the operands as they are in memory.
+  bool HasUnits() const {
+    constexpr int64_t kSharedBytes = int64_t{46} << 10;
+    const tensor::ElementType type = loops_.reads[0].type;
+    return capabilities_.matrix_units.kind == MatrixUnits::Kind::kFragments &&
+           capabilities_.row_shared_bytes >= kSharedBytes && tensor::BitWidth(type) == 16 &&
+           loops_.reads[1].type == type && loops_.reads[2].type == type &&
+           std::ranges::all_of(loops_.form.has_words, [](bool has_words) { return has_words; });
+  }
+
   // Whether all along the last batch axis have the same keys and values.
   bool HasSharedKeys() const {
     if (rank_ < 3 || step_.domain[rank_ - 3] == 1) return false;
@@ -219,6 +234,7 @@ class AttentionBinding {
   static constexpr int64_t kNarrow = int64_t{1} << 29;
 
   const LoopFacts& facts_;
+  const Capabilities& capabilities_;
   const device::BoundStep& step_;
   const Attention& attention_;
   LoopNest loops_;
@@ -244,8 +260,8 @@ bool IsWorthwhileAttention(const program::Step& step) {
 }
 
 KernelSequence MakeAttentionKernels(const LoopFacts& facts, const device::BoundStep& step,
-                                    LoopNest loops) {
-  return AttentionBinding(facts, step, std::move(loops)).Make();
+                                    LoopNest loops, const Capabilities& capabilities) {
+  return AttentionBinding(facts, step, std::move(loops), capabilities).Make();
 }
 
 Launch WriteAttention(Writer& writer, const Source& source, int kernel) {
@@ -253,6 +269,11 @@ Launch WriteAttention(Writer& writer, const Source& source, int kernel) {
   if (kernel < kAttentionManyRows) {
     return WriteAttentionOfFewRows(writer, source,
                                    kAttentionFewRowBlocks[kernel - kAttentionFewRows]);
+  }
+  if (kernel >= kAttentionUnits) {
+    const bool has_parts = kernel >= kAttentionUnitParts;
+    const int number = kernel - (has_parts ? kAttentionUnitParts : kAttentionUnits);
+    return WriteAttentionByUnits(writer, source, kAttentionManyRowBlocks[number], has_parts);
   }
   const bool has_parts = kernel >= kAttentionManyRowParts;
   const int number = kernel - (has_parts ? kAttentionManyRowParts : kAttentionManyRows);

@@ -7,6 +7,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_ATTENTION_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_ATTENTION_H_
 
+#include "backends/core/codegen/expression.h"
 #include "backends/core/codegen/kernel_sequence.h"
 #include "backends/core/codegen/loop_nest.h"
 
@@ -17,7 +18,7 @@ bool IsWorthwhileAttention(const program::Step& step);
 
 // `loops` are those of the step.
 KernelSequence MakeAttentionKernels(const LoopFacts& facts, const device::BoundStep& step,
-                                    LoopNest loops);
+                                    LoopNest loops, const Capabilities& capabilities);
 
 }  // namespace onnxifi::codegen
 

@@ -101,6 +101,14 @@ RandomStep Make(const Problem& p, uint32_t seed) {
   return std::move(make.made);
 }
 
+// The elements of buffer `buffer` become `value`, from one on and so many apart.
+void Set(RandomStep& step, size_t buffer, int64_t first, int64_t apart, double value) {
+  tensor::Tensor& tensor = step.buffers[buffer];
+  for (int64_t k = first; k < tensor.element_count(); k += apart) {
+    tensor::StoreScalar(tensor.type(), tensor.mutable_data(), k, {.f = value});
+  }
+}
+
 // Each form of these is a kernel, which takes seconds to compile for some devices: what decides the
 // form goes together.
 TEST_F(AttentionTest, IsRightAroundTheEdgesOfItsBlocks) {
@@ -141,39 +149,60 @@ TEST_F(AttentionTest, GroupsTakeSeveralBlocksOfKeys) {
   ExpectRight(Make(few, 73), "generated");
 }
 
+// Also by matrix units, of 16 bits.
 TEST_F(AttentionTest, WordsOfOperandsAreRight) {
   uint32_t seed = 40;
-  for (const ElementType type : {kFloat, ElementType::kBfloat16}) {
+  for (const ElementType type : {kFloat, ElementType::kFloat16, ElementType::kBfloat16}) {
+    Problem problem{.heads = 2,
+                    .sharing = 2,
+                    .queries = 50,
+                    .width = type == kFloat ? 40 : 136,
+                    .values = type == kFloat ? 64 : 104,
+                    .type = type};
     for (const int64_t keys : {65, 200}) {
-      const Problem problem{.heads = 2,
-                            .sharing = 2,
-                            .queries = 50,
-                            .keys = keys,
-                            .width = 40,
-                            .values = type == kFloat ? 64 : 104,
-                            .type = type};
+      problem.keys = keys;
       ExpectRight(Make(problem, seed++), "generated");
     }
+    if (type == kFloat) continue;
+    problem.has_bias = problem.has_mask = problem.has_epilogue = true;
+    problem.values = 24;
+    problem.past = 100;
+    ExpectRight(Make(problem, seed++), "generated");
   }
+}
+
+// Weights of float16 in large and small parts are as exact as of float32: a small weight of a large
+// value counts, and an infinite value stays one.
+TEST_F(AttentionTest, WeightsOfHalvesAreExact) {
+  const Problem problem{.queries = 40,
+                        .keys = 100,
+                        .width = 8,
+                        .values = 16,
+                        .type = ElementType::kFloat16,
+                        .scale = 2};
+  RandomStep step = Make(problem, 50);
+  Set(step, 2, 70 * 16 + 5, 10000, 60000);
+  ExpectRight(step, "generated");
+  Problem equal = problem;
+  equal.scale = 0;
+  RandomStep infinite = Make(equal, 51);
+  Set(infinite, 2, 70 * 16 + 5, 10000, kInfinity);
+  ExpectRight(infinite, "generated");
 }
 
 TEST_F(AttentionTest, EveryPartOfAScoreIsRight) {
   const Problem plain{.heads = 2, .queries = 37, .keys = 75, .width = 24, .values = 20};
-  Problem biased = plain;
-  biased.has_bias = true;
-  biased.cap = 1.5;
-  ExpectRight(Make(biased, 1), "generated");
-  // Query 0 sees key 0 alone, in the first of three blocks.
+  // Query 0 sees key 0 alone, in the first of two blocks.
   Problem causal = plain;
   causal.past = 0;
   ExpectRight(Make(causal, 2), "generated");
-  Problem all = biased;
-  all.masked = -1e30;
+  Problem all = plain;
+  all.has_bias = all.has_mask = all.has_epilogue = true;
+  all.cap = 1.5;
   all.past = 38;
-  all.has_mask = all.has_epilogue = true;
-  ExpectRight(Make(all, 3), "generated");
-  all.masked = -kInfinity;
   ExpectRight(Make(all, 4), "generated");
+  all.masked = -1e30;
+  ExpectRight(Make(all, 3), "generated");
 }
 
 TEST_F(AttentionTest, HeadsShareKeysAndValues) {
@@ -212,14 +241,18 @@ TEST_F(AttentionTest, FewQueriesOfManyKeysAreRight) {
       {.heads = 2, .width = 64, .values = 64},
       {.heads = 1, .sharing = 4, .width = 64, .values = 128, .type = kFloat16},
       {.heads = 3, .queries = 3, .width = 33, .values = 9, .has_rows_of_keys = false},
-      {.sharing = 2, .queries = 2, .width = 40, .values = 65, .type = ElementType::kBfloat16},
-      {.heads = 2, .sharing = 3, .queries = 5, .width = 128, .values = 64, .type = kFloat16},
+      {.heads = 2,
+       .sharing = 3,
+       .queries = 5,
+       .width = 128,
+       .values = 64,
+       .type = ElementType::kBfloat16},
       // Two blocks of rows and of values.
       {.sharing = 2, .queries = 16, .width = 40, .values = 130},
   };
   uint32_t seed = 20;
   for (Problem problem : problems) {
-    for (const int64_t keys : {128, 129, 700}) {
+    for (const int64_t keys : {129, 700}) {
       problem.keys = keys;
       problem.scale = 0.0625;
       problem.past = keys - problem.queries;
@@ -254,14 +287,6 @@ TEST_F(AttentionTest, PartsWithoutAScoreWeighNothing) {
     const auto results = RunStep(*device_, step);
     ASSERT_TRUE(results.ok());
     EXPECT_EQ(std::isnan(results->back().AsDouble(0)), seen == 600);
-  }
-}
-
-// The elements of buffer `buffer` become `value`, from one on and so many apart.
-void Set(RandomStep& step, size_t buffer, int64_t first, int64_t apart, double value) {
-  tensor::Tensor& tensor = step.buffers[buffer];
-  for (int64_t k = first; k < tensor.element_count(); k += apart) {
-    tensor::StoreScalar(tensor.type(), tensor.mutable_data(), k, {.f = value});
   }
 }
 

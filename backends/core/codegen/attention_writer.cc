@@ -146,7 +146,7 @@ bool AttentionWriter::HasRowsOfKeys() const {
 }
 
 void AttentionWriter::Bring(const Tile& tile, int group_size) {
-  constexpr int kMostAtOnce = 8;
+  constexpr int kMaxAtOnce = 8;
   const ElementType type = source_.step.reads[static_cast<size_t>(tile.operand)].type;
   const bool has_words = source_.form.has_words[static_cast<size_t>(tile.operand)];
   const int lanes = has_words ? 128 / tensor::BitWidth(type) : 1;
@@ -156,7 +156,7 @@ void AttentionWriter::Bring(const Tile& tile, int group_size) {
   const int fast_units = tile.fast / lanes;
   const int units = tile.slow * fast_units;
   const int rounds = (units + group_size - 1) / group_size;
-  const int at_once = std::min(rounds, kMostAtOnce);
+  const int at_once = std::min(rounds, kMaxAtOnce);
   const bool is_exact = units % (group_size * at_once) == 0;
   const std::string first = writer_.NewName("j");
   const std::string load = writer_.NewName("l");

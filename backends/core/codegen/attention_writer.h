@@ -28,6 +28,10 @@ inline constexpr AttentionBlock kAttentionFewRowBlocks[] = {{1, 64},  {1, 128}, 
 inline constexpr int kAttentionManyRows = 7;
 inline constexpr AttentionBlock kAttentionManyRowBlocks[] = {{64, 64}, {64, 128}};
 inline constexpr int kAttentionManyRowParts = 9;
+// The same by matrix units, of float16 or bfloat16.
+inline constexpr int kAttentionUnits = 11;
+inline constexpr int kAttentionUnitParts = 13;
+inline constexpr int kAttentionUnitItems = 128;
 // Keys of a block, where rows are few and where they are many, and elements of their depth at a
 // time.
 inline constexpr int kAttentionFewRowKeys = 128;
@@ -37,8 +41,8 @@ inline constexpr int kAttentionManyRowDepth = 16;
 // Between ranges of keys working memory has so much of a group of many rows, by items: its sums,
 // and of each row the highest score and the sum of weights.
 constexpr int AttentionItems(const AttentionBlock& block) { return block.columns; }
-constexpr int64_t AttentionCarried(const AttentionBlock& block) {
-  return block.rows * block.columns + 2 * AttentionItems(block);
+constexpr int64_t AttentionCarried(const AttentionBlock& block, int items) {
+  return block.rows * block.columns + 2 * items;
 }
 
 // Numbers that MakeAttentionKernels gives every kernel.
@@ -119,6 +123,8 @@ class AttentionWriter {
 Launch WriteAttentionOfFewRows(Writer& writer, const Source& source, const AttentionBlock& block);
 Launch WriteAttentionOfManyRows(Writer& writer, const Source& source, const AttentionBlock& block,
                                 bool has_parts);
+Launch WriteAttentionByUnits(Writer& writer, const Source& source, const AttentionBlock& block,
+                             bool has_parts);
 // Joins parts.
 Launch WriteAttentionJoin(Writer& writer, const Source& source);
 

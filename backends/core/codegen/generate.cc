@@ -208,7 +208,7 @@ KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundSte
     return MakeRecurrentKernels(step, std::move(loops), capabilities);
   }
   if (step.step->As<program::Attention>() != nullptr) {
-    return MakeAttentionKernels(facts, step, std::move(loops));
+    return MakeAttentionKernels(facts, step, std::move(loops), capabilities);
   }
   if (capabilities.run_length == 1 && HasWorkForGroups(step)) loops.form.is_grouped = true;
   KernelSequence sequence;
@@ -217,8 +217,8 @@ KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundSte
 }
 
 KernelText Generate(const program::Program& program, const Step& step, int kernel,
-                    const LoopForm& form, const Capabilities& capabilities,
-                    const Dialect& dialect) {
+                    const LoopForm& form, const Capabilities& capabilities, const Dialect& dialect,
+                    std::string_view library) {
   Writer writer(form, program::FamilyName(step));
   const Source source{program, step, form, capabilities};
   struct Families {
@@ -243,7 +243,8 @@ KernelText Generate(const program::Program& program, const Step& step, int kerne
     Launch operator()(const program::Host&) const { return {}; }
   };
   const Launch launch = std::visit(Families{writer, source, kernel}, step.body);
-  return writer.Finish(dialect, launch, form.is_narrow);
+  return writer.Finish(dialect, launch, form.is_narrow,
+                       launch.uses_products ? library : std::string_view());
 }
 
 std::string Extent(Writer& writer, int axis) {

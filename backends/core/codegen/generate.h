@@ -7,6 +7,8 @@
 #ifndef ONNXIFI_BACKENDS_CORE_CODEGEN_GENERATE_H_
 #define ONNXIFI_BACKENDS_CORE_CODEGEN_GENERATE_H_
 
+#include <string_view>
+
 #include "backends/core/base/status.h"
 #include "backends/core/codegen/dialect.h"
 #include "backends/core/codegen/expression.h"
@@ -26,9 +28,11 @@ base::Status Check(const program::Program& program, const program::Step& step,
 KernelSequence MakeKernelSequence(const LoopFacts& facts, const device::BoundStep& step,
                                   const Capabilities& capabilities);
 
-// Kernel `kernel` of a step that passed Check and was bound to loops of this form.
+// Kernel `kernel` of a step that passed Check and was bound to loops of this form. `library` has
+// the functions of matrix units, if the device has these.
 KernelText Generate(const program::Program& program, const program::Step& step, int kernel,
-                    const LoopForm& form, const Capabilities& capabilities, const Dialect& dialect);
+                    const LoopForm& form, const Capabilities& capabilities, const Dialect& dialect,
+                    std::string_view library = {});
 
 }  // namespace onnxifi::codegen
 

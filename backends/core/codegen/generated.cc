@@ -70,7 +70,7 @@ class Kernel final : public device::Kernel {
           std::shared_ptr<const KernelVariant> variant,
           variants_[static_cast<size_t>(part.kernel)].Find(services_, part.loops.form, [&] {
             return Generate(program_, step_, part.kernel, part.loops.form, capabilities_,
-                            services_.driver.dialect());
+                            services_.driver.dialect(), services_.driver.product_library());
           }));
       ONNXIFI_ASSIGN_OR_RETURN(KernelLaunch launch,
                                KernelLaunch::Create(services_, std::move(variant), part.loops));

@@ -28,7 +28,7 @@ struct KernelSequence {
   std::vector<Launch> launches;
   std::array<int64_t, kScratchPieces> scratch_bytes = {};
 };
-inline constexpr int kMaxKernels = 13;
+inline constexpr int kMaxKernels = 15;
 
 }  // namespace onnxifi::codegen
 

@@ -65,7 +65,8 @@ struct Launch {
   int run_length = 1;  // an item has up to so many coordinates of the last of these axes
   int given_items = -1;
   bool has_group_per_item = false;
-  int group_size = 64;  // work items
+  int group_size = 64;         // work items
+  bool uses_products = false;  // of the device's product library
 };
 
 // In the order of the kernel's parameters: for each argument the buffer and its offset, then the
