@@ -54,6 +54,8 @@ CUresult CUDAAPI cuStreamSetCapture(CUstream stream, CUgraphNode* last, size_t l
   X(StreamIsCapturing, "cuStreamIsCapturing")                             \
   X(StreamGetCapture, "cuStreamGetCaptureInfo_v2")                        \
   X(StreamSetCapture, "cuStreamUpdateCaptureDependencies")                \
+  X(StreamBeginCapture, "cuStreamBeginCapture_v2")                        \
+  X(StreamEndCapture, "cuStreamEndCapture")                               \
   X(ThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode") \
   X(StreamWaitEvent, "cuStreamWaitEvent")                                 \
   X(StreamWaitValue32, "cuStreamWaitValue32_v2")                          \

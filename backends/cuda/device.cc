@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "backends/core/codegen/recipe.h"
-#include "backends/cuda/queue.h"
 
 namespace onnxifi::cuda {
 

@@ -22,7 +22,10 @@
 #include "backends/cuda/driver.h"
 #include "backends/cuda/gates.h"
 #include "backends/cuda/kernel_driver.h"
+#include "backends/cuda/libraries/library_host.h"
+#include "backends/cuda/libraries/product.h"
 #include "backends/cuda/memory.h"
+#include "backends/cuda/queue.h"
 #include "backends/cuda/runtime.h"
 #include "backends/cuda/sharing.h"
 
@@ -41,7 +44,7 @@ class Device final : public device::Device {
   device::Memory& memory() override { return memory_; }
   base::Result<std::unique_ptr<device::Queue>> NewQueue() override;
   base::Result<device::Selection> Select(const device::Facts& facts) const override {
-    return selector_.Select(facts);
+    return products_.Prefer(facts, selector_.Select(facts));
   }
   bool PrefersWinograd(const device::Facts& facts) const override {
     return selector_.PrefersWinograd(facts);
@@ -96,6 +99,9 @@ class Device final : public device::Device {
   KernelDriver driver_;
   codegen::Services services_;
   cuda::Sharing sharing_{*runtime_, gates_};
+  const LibraryHostOf<Runtime, Queue> library_host_{*runtime_};
+  const LibraryProducts products_{library_host_, runtime_->info().libraries,
+                                  runtime_->info().capabilities};
 };
 
 }  // namespace onnxifi::cuda

@@ -83,6 +83,7 @@ Status Describe(const Api& api, int index, DeviceInfo& info) {
   ONNXIFI_RETURN_IF_ERROR(std::move(status));
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = FindTuning(info.limits, info.name, folder.empty() ? folder : folder / kTuningFile);
+  info.libraries = FindLibraryRules(info.name, folder.empty() ? folder : folder / kLibrariesFile);
   info.capabilities.has_float64 = true;
   info.capabilities.matrix_units.kind = codegen::MatrixUnits::Kind::kFragments;
   info.tuning.Describe(info.capabilities);

@@ -15,6 +15,7 @@
 #include "backends/core/codegen/expression.h"
 #include "backends/core/codegen/tuning.h"
 #include "backends/cuda/api.h"
+#include "backends/cuda/libraries/rules.h"
 
 namespace onnxifi::cuda {
 
@@ -39,6 +40,7 @@ struct DeviceInfo {
   codegen::Capabilities capabilities;
   codegen::DeviceLimits limits;
   codegen::Tuning tuning;
+  LibraryRules libraries;
   // Of compile_only.h: kernels are compiled and nothing runs.
   bool is_compiled_for_only = false;
 };

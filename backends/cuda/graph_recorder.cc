@@ -58,6 +58,31 @@ Status GraphRecorder::AddCopy(std::string_view doing, const std::byte* from, std
   });
 }
 
+Status GraphRecorder::AddCaptured(std::string_view doing, std::span<const MemoryUse> uses,
+                                  const std::function<CUresult(CUstream)>& put) {
+  const Api& api = runtime_.api();
+  if (captured_.get() == nullptr) {
+    CUstream stream = nullptr;
+    ONNXIFI_RETURN_IF_ERROR(
+        runtime_.Do(doing, [&] { return api.StreamCreate(&stream, CU_STREAM_NON_BLOCKING); }));
+    captured_ = Handle<CUstream>(runtime_.context(), stream, api.StreamDestroy);
+  }
+  return AddNode(doing, uses, [&](CUgraphNode* node, std::span<const CUgraphNode> earlier) {
+    CUresult result = api.StreamBeginCapture(captured_.get(), CU_STREAM_CAPTURE_MODE_RELAXED);
+    if (result != CUDA_SUCCESS) return result;
+    result = put(captured_.get());
+    CUgraph graph = nullptr;
+    const CUresult ended = api.StreamEndCapture(captured_.get(), &graph);
+    if (result == CUDA_SUCCESS) result = ended;
+    if (result == CUDA_SUCCESS) {
+      result =
+          api.GraphAddChildGraphNode(node, graph_.get(), earlier.data(), earlier.size(), graph);
+    }
+    if (graph != nullptr) api.GraphDestroy(graph);
+    return result;
+  });
+}
+
 Result<GraphRecorder::Recorded> GraphRecorder::End() {
   CUgraphExec executable = nullptr;
   ONNXIFI_RETURN_IF_ERROR(runtime_.Do("end a recording", [&] {

@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CUDA_GRAPH_RECORDER_H_
 #define ONNXIFI_BACKENDS_CUDA_GRAPH_RECORDER_H_
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -28,6 +29,9 @@ class GraphRecorder {
                          std::span<const device::MemoryUse> uses);
   base::Status AddCopy(std::string_view doing, const std::byte* from, std::byte* to,
                        int64_t size_bytes);
+  // What `put(stream)` puts into a stream, as one node.
+  base::Status AddCaptured(std::string_view doing, std::span<const device::MemoryUse> uses,
+                           const std::function<CUresult(CUstream)>& put);
 
   // What can be launched, as often as wanted, and the graph itself.
   struct Recorded {
@@ -49,6 +53,7 @@ class GraphRecorder {
   Handle<CUgraph> graph_;
   device::Dependences dependences_;
   std::vector<CUgraphNode> nodes_;
+  Handle<CUstream> captured_;  // once something is captured
 };
 
 }  // namespace onnxifi::cuda

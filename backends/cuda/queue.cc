@@ -71,6 +71,11 @@ Status Queue::Start(std::string_view doing, const CUDA_KERNEL_NODE_PARAMS& launc
                 [&](CUstream stream) { return LaunchKernel(runtime_.api(), launch, stream); });
 }
 
+Status Queue::Call(std::string_view doing, std::span<const device::MemoryUse> uses,
+                   const std::function<CUresult(CUstream)>& put) {
+  return recorder_ != nullptr ? recorder_->AddCaptured(doing, uses, put) : Launch(doing, put);
+}
+
 Status Queue::Begin() {
   captures_.Sweep();
   if (!is_captured_) ONNXIFI_RETURN_IF_ERROR(runtime_.CheckNoCapture("begin a run"));

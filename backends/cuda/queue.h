@@ -7,6 +7,7 @@
 #define ONNXIFI_BACKENDS_CUDA_QUEUE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -58,6 +59,9 @@ class Queue final : public device::TimedQueue, public device::RecordingQueue {
   // Puts in a kernel that uses this memory.
   base::Status Start(std::string_view doing, const CUDA_KERNEL_NODE_PARAMS& launch,
                      std::span<const device::MemoryUse> uses);
+  // The same of what `put(stream)` puts into a stream.
+  base::Status Call(std::string_view doing, std::span<const device::MemoryUse> uses,
+                    const std::function<CUresult(CUstream)>& put);
 
   base::Result<bool> StartTiming() override;
   void OpenInterval() override;

@@ -39,6 +39,14 @@ int emulated_nvrtc_call_count(const char* function);
 int emulated_nvrtc_compilations(void);
 int emulated_nvrtc_live_programs(void);
 
+// As emulated_nvrtc_fail, of cuBLASLt's functions, named without their prefix.
+void emulated_cublaslt_fail(const char* function, int result, int call, int count);
+int emulated_cublaslt_call_count(const char* function);
+// Its objects that are not destroyed.
+int emulated_cublaslt_live(void);
+// What it was last told that no product is; null if nothing was.
+const char* emulated_cublaslt_misuse(void);
+
 }  // extern "C"
 
 #endif  // ONNXIFI_BACKENDS_CUDA_TESTING_EMULATED_CONTROL_H_

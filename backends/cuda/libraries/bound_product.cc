@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BoundProduct: what the library is told.
+
+#include "backends/cuda/libraries/bound_product.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "backends/core/codegen/generated.h"
+#include "backends/core/codegen/recipe.h"
+#include "backends/core/codegen/scratch.h"
+#include "backends/cuda/libraries/product_layout.h"
+
+namespace onnxifi::cuda {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+using codegen::Scratch;
+using device::BoundStep;
+using device::BoundView;
+using device::MemoryUse;
+using program::Contract;
+using program::ExprId;
+using program::ExprOp;
+using tensor::ElementType;
+
+constexpr uint64_t kMaxWorkspaceBytes = uint64_t{64} << 20;
+
+Status Refuse(std::string sentence) {
+  return Status(Code::kUnsupportedOperator, std::move(sentence));
+}
+
+lt::Type TypeOf(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat16:
+      return lt::kFloat16;
+    case ElementType::kBfloat16:
+      return lt::kBfloat16;
+    case ElementType::kInt8:
+      return lt::kInt8;
+    case ElementType::kInt32:
+      return lt::kInt32;
+    default:
+      return lt::kFloat32;
+  }
+}
+
+// What lies in memory of `view`, for a read or a write of all that its buffer has.
+MemoryUse UseOf(const std::byte* buffer, int64_t size_bytes, bool is_written) {
+  return size_bytes < 0 ? MemoryUse::From(buffer, is_written)
+                        : MemoryUse::Of(buffer, size_bytes, is_written);
+}
+
+template <typename Object>
+using Owned = std::unique_ptr<std::remove_pointer_t<Object>, int (*)(Object)>;
+
+class BoundProduct final : public device::BoundKernel {
+ public:
+  // Where a matrix lies.
+  struct Location {
+    program::BufferId buffer = program::kNoBuffer;  // none: there is no such matrix
+    int64_t buffer_bytes = -1;
+    int element_bytes = 0;
+    const std::byte* In(device::Addresses addresses, int64_t element) const {
+      return addresses[static_cast<size_t>(buffer)] + element * element_bytes;
+    }
+  };
+
+  BoundProduct(const CublasLt& library, codegen::Services& services)
+      : library_(library), services_(services) {}
+
+  Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
+    const Scratch::Use use(services_.scratch, queue);
+    // With the sums behind the program's buffers, as the kernel behind the library counts them.
+    std::vector<std::byte*> places(addresses.begin(), addresses.end());
+    places.push_back(use.at(0));
+    std::byte* const workspace =
+        workspace_bytes_ == 0 ? nullptr : use.at(Scratch::Aligned(sum_bytes_));
+    std::vector<MemoryUse> uses;
+    for (const auto& [place, is_written] :
+         {std::pair{&a_, false}, {&b_, false}, {&bias_, false}, {&addend_, false}, {&d_, true}}) {
+      if (place->buffer == program::kNoBuffer) continue;
+      uses.push_back(
+          UseOf(places[static_cast<size_t>(place->buffer)], place->buffer_bytes, is_written));
+    }
+    if (workspace != nullptr) {
+      uses.push_back(MemoryUse::Of(workspace, workspace_bytes_, /*is_written=*/true));
+    }
+    for (const ProductLayout::Call& call : layout_.calls) {
+      ONNXIFI_RETURN_IF_ERROR(library_.host().Put(queue, kDoing, uses, [&](CUstream stream) {
+        return Multiply(call, places, workspace, stream);
+      }));
+    }
+    return behind_ == nullptr ? base::Ok() : behind_->Enqueue(queue, places);
+  }
+
+  std::string Detail() const override {
+    return behind_ == nullptr ? "cuBLASLt" : "cuBLASLt, results by a kernel of ours";
+  }
+
+ private:
+  friend class ProductBinder;
+  static constexpr const char kDoing[] = "multiply";
+
+  // While the scratch memory is held, which is one thread at a time.
+  Status Multiply(const ProductLayout::Call& call, device::Addresses addresses,
+                  std::byte* workspace, CUstream stream) const {
+    const CublasLt::Functions& functions = library_.functions();
+    if (bias_.buffer != program::kNoBuffer) {
+      const void* const bias = bias_.In(addresses, layout_.bias_offset);
+      ONNXIFI_RETURN_IF_ERROR(CublasLt::ToStatus(
+          functions.MatmulDescSetAttribute(product_.get(), lt::kBiasPointer, &bias, sizeof(bias)),
+          "take a bias"));
+    }
+    auto* const d = const_cast<std::byte*>(d_.In(addresses, layout_.d.offset + call.d));
+    const bool has_addend = addend_.buffer != program::kNoBuffer;
+    const std::byte* const c =
+        has_addend ? addend_.In(addresses, layout_.addend.offset + call.addend) : d;
+    const float one = 1, zero = 0;
+    const int32_t integer_one = 1, integer_zero = 0;
+    const void* const alpha = is_integer_ ? static_cast<const void*>(&integer_one) : &scale_;
+    const void* const beta = is_integer_  ? static_cast<const void*>(&integer_zero)
+                             : has_addend ? &one
+                                          : &zero;
+    return CublasLt::ToStatus(
+        functions.Matmul(library_.handle(), product_.get(), alpha,
+                         a_.In(addresses, layout_.a.offset + call.a), a_layout_.get(),
+                         b_.In(addresses, layout_.b.offset + call.b), b_layout_.get(), beta, c,
+                         c_layout_.get(), d, d_layout_.get(), &algorithm_, workspace,
+                         static_cast<size_t>(workspace_bytes_), stream),
+        kDoing);
+  }
+
+  const CublasLt& library_;
+  codegen::Services& services_;
+  ProductLayout layout_;
+  Location a_, b_, bias_, addend_, d_;
+  bool is_integer_ = false;
+  float scale_ = 1;
+  Owned<lt::Product> product_{nullptr, nullptr};
+  Owned<lt::Layout> a_layout_{nullptr, nullptr}, b_layout_{nullptr, nullptr},
+      c_layout_{nullptr, nullptr}, d_layout_{nullptr, nullptr};
+  lt::Algorithm algorithm_ = {};
+  int64_t workspace_bytes_ = 0;
+  int64_t sum_bytes_ = 0;  // before the workspace; 0: the library writes the step's results
+  std::unique_ptr<device::BoundKernel> behind_;
+};
+
+// Makes one bound product.
+class ProductBinder {
+ public:
+  ProductBinder(const CublasLt& library, codegen::Services& services, const ProductForm& form,
+                const BoundStep& step)
+      : library_(library), services_(services), form_(form), step_(step) {}
+
+  // UNSUPPORTED_*: the library does not take it.
+  Result<std::unique_ptr<device::BoundKernel>> Bind(const LibraryRules& rules,
+                                                    const codegen::Capabilities& capabilities) {
+    made_ = std::make_unique<BoundProduct>(library_, services_);
+    made_->is_integer_ = form_.compute == lt::kInInt32;
+    Status laid_out =
+        form_.epilogue ? LayOut(*form_.epilogue) : Refuse("The results are a kernel's.");
+    if (!laid_out.ok()) ONNXIFI_RETURN_IF_ERROR(LayOutSums());
+    const ProductExtents& extents = made_->layout_.extents;
+    if (!rules.Takes(form_.type, extents)) {
+      return Refuse("There is no rule for " + std::string(form_.type) + " of " +
+                    std::to_string(extents.rows) + " rows, " + std::to_string(extents.columns) +
+                    " columns and depth " + std::to_string(extents.depth) + ".");
+    }
+    ONNXIFI_RETURN_IF_ERROR(Describe());
+    if (!laid_out.ok()) ONNXIFI_RETURN_IF_ERROR(BindBehind(capabilities));
+    ONNXIFI_RETURN_IF_ERROR(
+        services_.scratch.Reserve(Scratch::Aligned(made_->sum_bytes_) + made_->workspace_bytes_));
+    return std::unique_ptr<device::BoundKernel>(std::move(made_));
+  }
+
+ private:
+  static BoundProduct::Location LocationOf(const BoundView& view) {
+    return {view.buffer, view.buffer_bytes, tensor::BitWidth(view.type) / 8};
+  }
+  const BoundView* ReadOf(int read) const {
+    return read < 0 ? nullptr : &step_.reads[static_cast<size_t>(read)];
+  }
+
+  void SetOperands() {
+    const size_t a = made_->layout_.is_a_read_1 ? 1 : 0;
+    made_->a_ = LocationOf(step_.reads[a]);
+    made_->b_ = LocationOf(step_.reads[1 - a]);
+  }
+
+  // The step's results by the library.
+  Status LayOut(ProductEpilogue epilogue) {
+    const BoundView& out = step_.writes[0];
+    Result<ProductLayout> layout =
+        LayOutProduct(step_, {out, ReadOf(epilogue.bias), ReadOf(epilogue.addend)});
+    // Of two terms either may be the bias, and one alone, too.
+    if (!layout.ok()) {
+      std::swap(epilogue.bias, epilogue.addend);
+      layout = LayOutProduct(step_, {out, ReadOf(epilogue.bias), ReadOf(epilogue.addend)});
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(made_->layout_, std::move(layout));
+    SetOperands();
+    made_->d_ = LocationOf(out);
+    made_->scale_ = epilogue.scale;
+    if (epilogue.bias >= 0) made_->bias_ = LocationOf(*ReadOf(epilogue.bias));
+    if (epilogue.addend >= 0) made_->addend_ = LocationOf(*ReadOf(epilogue.addend));
+    return base::Ok();
+  }
+
+  // The sums in working memory, as dense as the domain.
+  Status LayOutSums() {
+    const auto count = tensor::ElementCount(step_.domain);
+    const ElementType type = step_.step->As<Contract>()->accumulator;
+    sums_ = {.buffer = static_cast<program::BufferId>(step_.program->buffers.size()),
+             .type = type,
+             .offset = 0,
+             .buffer_bytes = tensor::SizeBytes(type, count)};
+    sums_.strides.assign(step_.domain.size(), 1);
+    for (size_t axis = step_.domain.size(); axis-- > 1;) {
+      sums_.strides[axis - 1] = sums_.strides[axis] * std::max<int64_t>(step_.domain[axis], 1);
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(made_->layout_, LayOutProduct(step_, {sums_}));
+    SetOperands();
+    made_->d_ = LocationOf(sums_);
+    made_->sum_bytes_ = sums_.buffer_bytes;
+    return base::Ok();
+  }
+
+  // Tells the library, and asks it for its best algorithm.
+  Status Describe() {
+    const CublasLt::Functions& functions = library_.functions();
+    const bool is_integer = made_->is_integer_;
+    const ElementType out_type = made_->sum_bytes_ > 0 ? sums_.type : step_.writes[0].type;
+    lt::Product product = nullptr;
+    ONNXIFI_RETURN_IF_ERROR(CublasLt::ToStatus(
+        functions.MatmulDescCreate(&product, form_.compute, is_integer ? lt::kInt32 : lt::kFloat32),
+        "describe a product"));
+    made_->product_ = {product, functions.MatmulDescDestroy};
+    const auto set = [&](auto* function, auto* object, int attribute, const auto& value) {
+      return CublasLt::ToStatus(function(object, attribute, &value, sizeof(value)),
+                                "describe a product");
+    };
+    const ProductLayout& layout = made_->layout_;
+    const auto describe = [&](int attribute, const auto& value) {
+      return set(functions.MatmulDescSetAttribute, product, attribute, value);
+    };
+    ONNXIFI_RETURN_IF_ERROR(describe(lt::kTransposeA, int32_t{layout.a.is_transposed ? 1 : 0}));
+    ONNXIFI_RETURN_IF_ERROR(describe(lt::kTransposeB, int32_t{layout.b.is_transposed ? 1 : 0}));
+    const bool has_bias = made_->bias_.buffer != program::kNoBuffer;
+    const bool is_rectified = made_->sum_bytes_ == 0 && form_.epilogue->is_rectified;
+    if (has_bias || is_rectified) {
+      const uint32_t epilogue = !has_bias ? lt::kRelu : is_rectified ? lt::kReluBias : lt::kBias;
+      ONNXIFI_RETURN_IF_ERROR(describe(lt::kEpilogue, epilogue));
+    }
+    if (has_bias) {
+      // Algorithms are chosen by its alignment.
+      const uint64_t aligned = Alignment({.offset = layout.bias_offset}, nullptr, out_type);
+      ONNXIFI_RETURN_IF_ERROR(describe(lt::kBiasPointer, aligned));
+    }
+    const auto lay_out = [&](Owned<lt::Layout>& owned, const ProductLayout::Matrix& matrix,
+                             ElementType type) -> Status {
+      lt::Layout made = nullptr;
+      ONNXIFI_RETURN_IF_ERROR(CublasLt::ToStatus(
+          functions.MatrixLayoutCreate(&made, TypeOf(type), static_cast<uint64_t>(matrix.rows),
+                                       static_cast<uint64_t>(matrix.columns), matrix.leading),
+          "lay out a matrix"));
+      owned = {made, functions.MatrixLayoutDestroy};
+      ONNXIFI_RETURN_IF_ERROR(set(functions.MatrixLayoutSetAttribute, made, lt::kBatchCount,
+                                  static_cast<int32_t>(layout.batches)));
+      return set(functions.MatrixLayoutSetAttribute, made, lt::kBatchStride, matrix.batch_stride);
+    };
+    if (layout.batches > INT32_MAX) return Refuse("There are too many batches.");
+    ONNXIFI_RETURN_IF_ERROR(lay_out(made_->a_layout_, layout.a, form_.operand));
+    ONNXIFI_RETURN_IF_ERROR(lay_out(made_->b_layout_, layout.b, form_.operand));
+    const bool has_addend = made_->addend_.buffer != program::kNoBuffer;
+    ONNXIFI_RETURN_IF_ERROR(
+        lay_out(made_->c_layout_, has_addend ? layout.addend : layout.d, out_type));
+    ONNXIFI_RETURN_IF_ERROR(lay_out(made_->d_layout_, layout.d, out_type));
+
+    lt::Preference preference = nullptr;
+    ONNXIFI_RETURN_IF_ERROR(
+        CublasLt::ToStatus(functions.MatmulPreferenceCreate(&preference), "have a preference"));
+    const Owned<lt::Preference> owned_preference(preference, functions.MatmulPreferenceDestroy);
+    const auto prefer = [&](int attribute, const auto& value) {
+      return set(functions.MatmulPreferenceSetAttribute, preference, attribute, value);
+    };
+    ONNXIFI_RETURN_IF_ERROR(prefer(lt::kMaxWorkspaceBytes, kMaxWorkspaceBytes));
+    // Parts of the depth are never added up in a type narrower than the sum's.
+    const uint32_t in_place = tensor::BitWidth(out_type) == 32 ? uint32_t{lt::kInPlace} : 0;
+    ONNXIFI_RETURN_IF_ERROR(prefer(lt::kReductionSchemes, in_place | lt::kInComputeType));
+    const ProductLayout::Matrix& c = has_addend ? layout.addend : layout.d;
+    ONNXIFI_RETURN_IF_ERROR(
+        prefer(lt::kMinAlignmentA, Alignment(layout.a, &ProductLayout::Call::a, form_.operand)));
+    ONNXIFI_RETURN_IF_ERROR(
+        prefer(lt::kMinAlignmentB, Alignment(layout.b, &ProductLayout::Call::b, form_.operand)));
+    ONNXIFI_RETURN_IF_ERROR(
+        prefer(lt::kMinAlignmentC,
+               Alignment(c, has_addend ? &ProductLayout::Call::addend : &ProductLayout::Call::d,
+                         out_type)));
+    ONNXIFI_RETURN_IF_ERROR(
+        prefer(lt::kMinAlignmentD, Alignment(layout.d, &ProductLayout::Call::d, out_type)));
+
+    lt::Candidate best = {};
+    int found = 0;
+    constexpr const char kAsking[] = "choose an algorithm";
+    ONNXIFI_RETURN_IF_ERROR(library_.host().Do(kAsking, [&] {
+      return CublasLt::ToStatus(
+          functions.MatmulAlgoGetHeuristic(library_.handle(), product, made_->a_layout_.get(),
+                                           made_->b_layout_.get(), made_->c_layout_.get(),
+                                           made_->d_layout_.get(), preference, 1, &best, &found),
+          kAsking);
+    }));
+    if (found == 0 || best.state != lt::kSuccess) {
+      return CublasLt::ToStatus(found == 0 ? lt::kNotSupported : best.state, kAsking);
+    }
+    made_->algorithm_ = best.algorithm;
+    made_->workspace_bytes_ = static_cast<int64_t>(best.workspace_bytes);
+    return base::Ok();
+  }
+
+  // Of every address that a matrix begins at. Buffers lie at multiples of 16 bytes or more.
+  uint32_t Alignment(const ProductLayout::Matrix& matrix, int64_t ProductLayout::Call::*of_call,
+                     ElementType type) const {
+    uint64_t bits = 16;
+    for (const ProductLayout::Call& call : made_->layout_.calls) {
+      const int64_t more = of_call == nullptr ? 0 : call.*of_call;
+      bits |= static_cast<uint64_t>((matrix.offset + more) * tensor::BitWidth(type) / 8);
+    }
+    return uint32_t{1} << std::countr_zero(bits);
+  }
+
+  // What the step makes of the sums, as a step over them with numbers for all extents.
+  Status BindBehind(const codegen::Capabilities& capabilities) {
+    program::Program program;
+    program.exprs = step_.program->exprs;
+    program.buffers = step_.program->buffers;
+    program.AddBuffer({.kind = program::Buffer::Kind::kTemporary,
+                       .type = sums_.type,
+                       .shape = Constants(step_.domain)});
+    program::Map map;
+    std::unordered_map<ExprId, ExprId> done;
+    for (const ExprId root : step_.step->As<Contract>()->roots) {
+      map.roots.push_back(program::Rewrite(
+          program.exprs, root,
+          [&](ExprId id) {
+            return program.exprs[id].op == ExprOp::kAccumulator
+                       ? program::Load(program.exprs, sums_.type, 0).id()
+                       : program::kNoExpr;
+          },
+          done));
+    }
+    BoundStep bound = step_;
+    // Nothing reads the operands any more.
+    bound.reads[0] = bound.reads[1] = sums_;
+    program::Step step{
+        .domain = Constants(step_.domain), .reads = {}, .writes = {}, .body = std::move(map)};
+    for (const BoundView& view : bound.reads) step.reads.push_back(ToView(view));
+    for (const BoundView& view : bound.writes) step.writes.push_back(ToView(view));
+    program.steps.push_back(std::move(step));
+    bound.program = &program;
+    bound.step = &program.steps[0];
+    ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<const codegen::Recipe> recipe,
+                             codegen::SelectGenerated({program, program.steps[0]}, capabilities));
+    ONNXIFI_ASSIGN_OR_RETURN(made_->behind_, recipe->Build(services_)->Bind(bound, {}));
+    return base::Ok();
+  }
+
+  static program::Dims Constants(std::span<const int64_t> numbers) {
+    return {numbers.begin(), numbers.end()};
+  }
+  static program::View ToView(const BoundView& bound) {
+    program::View view{.buffer = bound.buffer,
+                       .type = bound.type,
+                       .offset = bound.offset,
+                       .strides = Constants(bound.strides),
+                       .guards = {},
+                       .fill = bound.fill};
+    for (const device::BoundGuard& guard : bound.guards) {
+      view.guards.push_back({Constants(guard.coefficients), guard.offset, guard.extent});
+    }
+    return view;
+  }
+
+  const CublasLt& library_;
+  codegen::Services& services_;
+  const ProductForm& form_;
+  const BoundStep& step_;
+  std::unique_ptr<BoundProduct> made_;
+  BoundView sums_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<device::BoundKernel>> BindProduct(const ProductServices& services,
+                                                         const ProductForm& form,
+                                                         const BoundStep& step) {
+  return ProductBinder(services.library, services.codegen, form, step)
+      .Bind(services.rules, services.capabilities);
+}
+
+}  // namespace onnxifi::cuda
