@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CUDA plugin's kernels against the limits of the same device, products against cuBLAS where it
-// is installed, and contractions also as three products of TF32 (kernel_benchmark.h).
+// is installed, and contractions also as three products of TF32 and by cuBLASLt
+// (kernel_benchmark.h).
 
 #include <fmt/format.h>
 
@@ -36,6 +37,10 @@ Status Run(const benchmarks::BenchmarkOptions& options) {
   split_info.tuning.Describe(split_info.capabilities);
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Device> split,
                            Device::Open(api, compiler_api, split_info));
+  DeviceInfo library_info = info;
+  library_info.libraries.use = LibraryRules::Use::kAlways;
+  ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Device> by_library,
+                           Device::Open(api, compiler_api, library_info));
   constexpr auto kClock = benchmarks::Clock::kDevice;
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<DriverLimits> limits,
                            DriverLimits::Create(*device, device->kernel_driver(), kClock));
@@ -51,7 +56,7 @@ Status Run(const benchmarks::BenchmarkOptions& options) {
                        .clock = kClock,
                        .device_name = info.name,
                        .driver = driver,
-                       .variants = {{"3xTF32", *split}}},
+                       .variants = {{"3xTF32", *split}, {"cuBLASLt", *by_library}}},
                       options);
 }
 
@@ -62,7 +67,7 @@ int main(int argument_count, char** arguments) {
   const onnxifi::base::Status status = onnxifi::cuda::Run(onnxifi::benchmarks::ParseOptions(
       argument_count, arguments,
       "Times the CUDA plugin's kernels beside kernels that only multiply and add, or only copy, "
-      "beside cuBLAS and as 3xTF32, on the first device."));
+      "beside cuBLAS, as 3xTF32 and by cuBLASLt, on the first device."));
   if (status.ok()) return 0;
   fmt::print(stderr, "cuda_benchmark: {}\n", status.Text());
   return 1;

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -105,6 +106,29 @@ void AddLargeCases(std::vector<NamedCase>& cases) {
   for (const bool is_transposed : {false, true}) {
     cases.push_back(Product(4096, 4096, 4096, is_transposed, Buffer::Kind::kTemporary));
   }
+  using tensor::ElementType;
+  for (const ElementType type :
+       {ElementType::kFloat32, ElementType::kFloat16, ElementType::kBfloat16}) {
+    for (const auto& [batch, m, n, k] : {std::array<int64_t, 4>{1, 1024, 1024, 1024},
+                                         {1, 4096, 4096, 4096},
+                                         {1, 128, 768, 768},
+                                         {1, 512, 768, 3072},
+                                         {1, 1, 4096, 4096},
+                                         {16, 512, 64, 512}}) {
+      cases.push_back({fmt::format("{} gemm {} of {}x{}x{}", tensor::Name(type), batch, m, n, k),
+                       [=, batch = batch, m = m, n = n, k = k] {
+                         return MakeBatchedProduct(type, batch, m, n, k);
+                       }});
+    }
+  }
+  for (const auto& [channels, size] : {std::pair{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
+    for (const auto& [in, out] : {std::pair{channels * 4, channels}, {channels, channels * 4}}) {
+      cases.push_back({fmt::format("float16 conv {}x{}x{} 1x1 to {}", in, size, size, out),
+                       [=, in = in, size = size, out = out] {
+                         return MakeConvolution(in, size, out, 1, 1, 1, ElementType::kFloat16);
+                       }});
+    }
+  }
   cases.push_back({fmt::format("map relu(a*b+1) {}", kElements),
                    [] { return MakeMap({kElements}, ReluOfProduct); }});
   cases.push_back({"copy 8192x8192", [] { return MakeCopy(8192, 8192); }});
@@ -171,14 +195,12 @@ std::vector<float> Values(int64_t count) {
   return values;
 }
 
-Result<tensor::Tensor> NarrowValues(tensor::ElementType type, int64_t count) {
-  ONNXIFI_ASSIGN_OR_RETURN(tensor::Tensor tensor, tensor::Tensor::Allocate(type, {count}));
-  const std::vector<float> values = Values(count);
-  for (int64_t k = 0; k < count; ++k) {
-    const double value = static_cast<double>(values[static_cast<size_t>(k)]);
-    tensor::StoreScalar(type, tensor.mutable_data(), k, {.f = value});
+std::vector<std::byte> Encode(tensor::ElementType type, const std::vector<float>& values) {
+  std::vector<std::byte> bytes(values.size() * static_cast<size_t>(tensor::BitWidth(type)) / 8);
+  for (size_t k = 0; k < values.size(); ++k) {
+    tensor::StoreScalar(type, bytes.data(), static_cast<int64_t>(k), {.f = values[k]});
   }
-  return tensor;
+  return bytes;
 }
 
 // In no order, most of them twice.
@@ -317,13 +339,10 @@ Result<std::unique_ptr<Prepared>> Prepared::Create(device::Device& device, const
           prepared->queue_->Upload(bytes.data(), held->data(), static_cast<int64_t>(bytes.size())));
       return prepared->queue_->Finish();
     };
-    if (buffer.type == tensor::ElementType::kFloat32) {
-      ONNXIFI_RETURN_IF_ERROR(fill(Values(count)));
-    } else if (buffer.type == tensor::ElementType::kInt64) {
+    if (buffer.type == tensor::ElementType::kInt64) {
       ONNXIFI_RETURN_IF_ERROR(fill(Positions(count)));
-    } else if (tensor::BitWidth(buffer.type) == 16) {
-      ONNXIFI_ASSIGN_OR_RETURN(const tensor::Tensor values, NarrowValues(buffer.type, count));
-      ONNXIFI_RETURN_IF_ERROR(fill(std::span(values.data(), static_cast<size_t>(count * 2))));
+    } else if (tensor::IsFloat(buffer.type)) {
+      ONNXIFI_RETURN_IF_ERROR(fill(Encode(buffer.type, Values(count))));
     } else {
       ONNXIFI_RETURN_IF_ERROR(fill(
           std::vector<std::byte>(static_cast<size_t>(count * tensor::BitWidth(buffer.type) / 8))));

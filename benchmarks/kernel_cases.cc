@@ -40,8 +40,26 @@ Case MakeProduct(int64_t m, int64_t n, int64_t k, bool is_transposed, Buffer::Ki
   return product;
 }
 
+Case MakeBatchedProduct(ElementType type, int64_t batch, int64_t m, int64_t n, int64_t k) {
+  Case product;
+  Contract contract;
+  contract.batch_axes = contract.m_axes = contract.n_axes = 1;
+  contract.inner = {k};
+  const auto operand = [&](Buffer::Kind kind, const Shape& shape) {
+    return Cast(product.Read(product.Add(kind, shape, type)), kFloat).id();
+  };
+  contract.a_prologue = operand(Buffer::Kind::kTemporary, {batch, m, k});
+  contract.b_prologue =
+      operand(batch == 1 ? Buffer::Kind::kConstant : Buffer::Kind::kTemporary, {batch, k, n});
+  contract.roots = {Cast(Accumulator(product.program.exprs, kFloat), type).id()};
+  product.Write({batch, m, n}, type);
+  product.step.body = std::move(contract);
+  product.flops = 2.0 * static_cast<double>(batch * m * n * k);
+  return product;
+}
+
 Case MakeConvolution(int64_t channels, int64_t size, int64_t outputs, int64_t kernel,
-                     int64_t stride, int64_t group) {
+                     int64_t stride, int64_t group, ElementType type) {
   Case convolution;
   const int64_t out = (size - 1) / stride + 1;
   Contract contract;
@@ -52,17 +70,17 @@ Case MakeConvolution(int64_t channels, int64_t size, int64_t outputs, int64_t ke
   contract.strides = {stride, stride};
   contract.dilations = {1, 1};
   contract.pads_begin = {kernel / 2, kernel / 2};
+  const auto read = [&](const program::View& view) { return Cast(convolution.Read(view), kFloat); };
   contract.a_prologue =
-      convolution.Read(convolution.Add(Buffer::Kind::kTemporary, {1, channels, size, size})).id();
-  contract.b_prologue = convolution
-                            .Read(convolution.Add(Buffer::Kind::kConstant,
-                                                  {outputs, channels / group, kernel, kernel}))
+      read(convolution.Add(Buffer::Kind::kTemporary, {1, channels, size, size}, type)).id();
+  contract.b_prologue = read(convolution.Add(Buffer::Kind::kConstant,
+                                             {outputs, channels / group, kernel, kernel}, type))
                             .id();
-  program::View bias = convolution.Add(Buffer::Kind::kConstant, {outputs});
+  program::View bias = convolution.Add(Buffer::Kind::kConstant, {outputs}, type);
   bias.strides = {0, 1, 0, 0};
-  const Expr sum = Accumulator(convolution.program.exprs, kFloat) + convolution.Read(bias);
-  contract.roots = {Maximum(sum, Like(sum, 0)).id()};
-  convolution.Write({1, outputs, out, out});
+  const Expr sum = Accumulator(convolution.program.exprs, kFloat) + read(bias);
+  contract.roots = {Cast(Maximum(sum, Like(sum, 0)), type).id()};
+  convolution.Write({1, outputs, out, out}, type);
   const int64_t channels_of_group = channels / group;
   convolution.flops =
       2.0 * static_cast<double>(out * out * outputs * channels_of_group * kernel * kernel);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cases of the benchmarks of generated kernels: one step each, mostly over buffers of float32, as
-// networks have them. What the list is: kernel_benchmark.cc.
+// Cases of the benchmarks of generated kernels: one step each, over buffers of float32 unless their
+// names say another type, as networks have them. What the list is: kernel_benchmark.cc.
 
 #ifndef ONNXIFI_BENCHMARKS_KERNEL_CASES_H_
 #define ONNXIFI_BENCHMARKS_KERNEL_CASES_H_
@@ -28,7 +28,7 @@ struct GemmExtents {
   bool is_b_transposed = false;
 };
 
-// One step over buffers of floats, but for positions among what it writes.
+// One step. Integers are positions among what it writes.
 struct Case {
   program::Program program;
   program::Step step;
@@ -56,9 +56,12 @@ struct Case {
 };
 
 Case MakeProduct(int64_t m, int64_t n, int64_t k, bool is_transposed, Buffer::Kind b_kind);
+// Operands and output of one type, sums in float32; of one batch the second operand is constant.
+Case MakeBatchedProduct(tensor::ElementType type, int64_t batch, int64_t m, int64_t n, int64_t k);
 // With bias and Relu, as networks have it.
 Case MakeConvolution(int64_t channels, int64_t size, int64_t outputs, int64_t kernel,
-                     int64_t stride, int64_t group);
+                     int64_t stride, int64_t group,
+                     tensor::ElementType type = tensor::ElementType::kFloat32);
 // Twice as large, as decoders have it.
 Case MakeTransposed(int64_t channels, int64_t size, int64_t outputs, int64_t kernel);
 Case MakeMap(const Shape& shape, const std::function<Expr(Expr, Expr)>& formula);
