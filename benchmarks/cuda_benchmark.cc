@@ -29,7 +29,8 @@ Status Run(const benchmarks::BenchmarkOptions& options) {
   ONNXIFI_ASSIGN_OR_RETURN(const CompilerApi compiler_api, LoadCompilerApi());
   ONNXIFI_ASSIGN_OR_RETURN(const FoundDevices devices, FindDevices(api));
   if (devices.fit.empty()) return Status(base::Code::kBackendUnavailable, "There is no device.");
-  const DeviceInfo& info = devices.fit.front();
+  DeviceInfo info = devices.fit.front();
+  info.libraries.use = LibraryRules::Use::kNever;
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
                            Device::Open(api, compiler_api, info));
   DeviceInfo split_info = info;

@@ -114,7 +114,8 @@ void AddLargeCases(std::vector<NamedCase>& cases) {
                                          {1, 128, 768, 768},
                                          {1, 512, 768, 3072},
                                          {1, 1, 4096, 4096},
-                                         {16, 512, 64, 512}}) {
+                                         {16, 512, 64, 512},
+                                         {16, 512, 512, 64}}) {
       cases.push_back({fmt::format("{} gemm {} of {}x{}x{}", tensor::Name(type), batch, m, n, k),
                        [=, batch = batch, m = m, n = n, k = k] {
                          return MakeBatchedProduct(type, batch, m, n, k);

@@ -136,6 +136,9 @@ std::optional<ProductEpilogue> FindEpilogue(const device::Facts& facts, ElementT
     at = factors[1 - place];
   }
   if (pool[at].op != ExprOp::kAccumulator) return std::nullopt;
+  // It rounds to the output's type between them.
+  const bool is_narrow = type != contract.accumulator;
+  if (is_narrow && epilogue.bias >= 0 && epilogue.addend >= 0) return std::nullopt;
   return epilogue;
 }
 

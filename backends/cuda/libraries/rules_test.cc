@@ -46,6 +46,14 @@ TEST(LibraryRulesTest, AnInstanceHasTheRulesOfItsGpu) {
   EXPECT_EQ(ParseLibraryRules(kTable, "Large GPU 2")->size(), 0U);
 }
 
+TEST(LibraryRulesTest, TheTableOfMeasuredDevicesIsRead) {
+  const LibraryRules rules = FindLibraryRules("NVIDIA H100 80GB HBM3", {});
+  EXPECT_TRUE(rules.Takes("float32", {64, 3136, 256}));
+  EXPECT_FALSE(rules.Takes("float32", {256, 3136, 64}));
+  EXPECT_TRUE(rules.Takes("bfloat16", {128, 768, 768}));
+  EXPECT_FALSE(FindLibraryRules("NVIDIA GPU of no table", {}).TakesSome("float32"));
+}
+
 TEST(LibraryRulesTest, ALineThatSaysNothingIsNamed) {
   for (const char* const line :
        {"G", "G, cublas, float32, 0, 0, 0, 0, 0, 0", "G, cublaslt, float64, 0, 0, 0, 0, 0, 0",
