@@ -106,7 +106,7 @@ class BoundProduct final : public device::BoundKernel {
   }
 
   std::string Detail() const override {
-    return behind_ == nullptr ? "cuBLASLt" : "cuBLASLt, results by a kernel of ours";
+    return behind_ == nullptr ? "results by the library" : "results by a kernel of ours";
   }
 
  private:

@@ -105,39 +105,33 @@ class ProductRecipe final : public codegen::Recipe {
 
 }  // namespace
 
-LibraryProducts::LibraryProducts(const LibraryHost& host, LibraryRules rules,
-                                 const codegen::Capabilities& capabilities)
-    : rules_(std::move(rules)), capabilities_(capabilities) {
-  if (!host.IsReal()) {
-    absence_ = Refuse("cuBLASLt is off: nothing runs on this device.");
-    return;
-  }
-  const bool is_wanted = rules_.use == LibraryRules::Use::kAlways ||
-                         (rules_.use == LibraryRules::Use::kByRule && !rules_.products.empty());
-  if (!is_wanted) {
-    absence_ = Refuse(rules_.use == LibraryRules::Use::kNever
-                          ? "cuBLASLt is off: ONNXIFI_CUDA_LIBRARIES is never."
-                          : "cuBLASLt is off: there is no rule for this device.");
-    return;
-  }
-  auto opened = CublasLt::Open(host);
-  if (opened.ok()) {
-    library_ = *std::move(opened);
-  } else {
-    absence_ = std::move(opened).status();
-  }
+Result<const CublasLt*> LibraryProducts::Library() const {
+  std::call_once(is_opened_, [&] {
+    auto opened = CublasLt::Open(host_);
+    if (opened.ok()) {
+      library_ = *std::move(opened);
+    } else {
+      absence_ = std::move(opened).status();
+    }
+  });
+  if (library_ == nullptr) return absence_;
+  return library_.get();
 }
 
 Result<device::Selection> LibraryProducts::Prefer(const device::Facts& facts,
                                                   Result<device::Selection> selected) const {
   if (!selected.ok() || facts.step.As<program::Contract>() == nullptr) return selected;
   const auto choose = [&]() -> Result<Choice> {
-    ONNXIFI_RETURN_IF_ERROR(Status(absence_));
+    if (!host_.IsReal()) return Refuse("cuBLASLt is off: nothing runs on this device.");
+    if (rules_.use == LibraryRules::Use::kNever) {
+      return Refuse("cuBLASLt is off: ONNXIFI_CUDA_LIBRARIES is never.");
+    }
     ONNXIFI_ASSIGN_OR_RETURN(ProductForm form, FindProductForm(facts));
     if (!rules_.TakesSome(form.type)) {
       return Refuse("There is no rule for cuBLASLt's products of " + std::string(form.type) + ".");
     }
-    return Choice{*library_, rules_, capabilities_, std::move(form)};
+    ONNXIFI_ASSIGN_OR_RETURN(const CublasLt* const library, Library());
+    return Choice{*library, rules_, capabilities_, std::move(form)};
   };
   Result<Choice> choice = choose();
   if (choice.ok()) {

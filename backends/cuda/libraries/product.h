@@ -9,6 +9,8 @@
 #define ONNXIFI_BACKENDS_CUDA_LIBRARIES_PRODUCT_H_
 
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "backends/core/codegen/expression.h"
 #include "backends/core/device/device.h"
@@ -20,9 +22,10 @@ namespace onnxifi::cuda {
 
 class LibraryProducts {
  public:
-  // Opens cuBLASLt where some rule wants it. `host` outlives this, and this all kernels.
+  // `host` outlives this, and this all kernels.
   LibraryProducts(const LibraryHost& host, LibraryRules rules,
-                  const codegen::Capabilities& capabilities);
+                  const codegen::Capabilities& capabilities)
+      : host_(host), rules_(std::move(rules)), capabilities_(capabilities) {}
 
   // What was selected, with the library in front of it if the step is a Contract, or with the
   // reason why not.
@@ -30,10 +33,15 @@ class LibraryProducts {
                                          base::Result<device::Selection> selected) const;
 
  private:
+  // Opened when a step first wants it.
+  base::Result<const CublasLt*> Library() const;
+
+  const LibraryHost& host_;
   const LibraryRules rules_;
   const codegen::Capabilities capabilities_;
-  base::Status absence_;  // why there is no library
-  std::unique_ptr<CublasLt> library_;
+  mutable std::once_flag is_opened_;
+  mutable std::unique_ptr<CublasLt> library_;
+  mutable base::Status absence_;  // why there is none
 };
 
 }  // namespace onnxifi::cuda
