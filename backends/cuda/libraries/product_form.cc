@@ -136,9 +136,10 @@ std::optional<ProductEpilogue> FindEpilogue(const device::Facts& facts, ElementT
     at = factors[1 - place];
   }
   if (pool[at].op != ExprOp::kAccumulator) return std::nullopt;
-  // It rounds to the output's type between them.
-  const bool is_narrow = type != contract.accumulator;
-  if (is_narrow && epilogue.bias >= 0 && epilogue.addend >= 0) return std::nullopt;
+  // To a narrower output it rounds before it adds, and its Relu makes zero of NaN, both for some
+  // extents alone.
+  const bool has_more = epilogue.bias >= 0 || epilogue.addend >= 0 || epilogue.is_rectified;
+  if (type != contract.accumulator && has_more) return std::nullopt;
   return epilogue;
 }
 

@@ -51,6 +51,7 @@ TEST(LibraryRulesTest, TheTableOfMeasuredDevicesIsRead) {
   EXPECT_TRUE(rules.Takes("float32", {64, 3136, 256}));
   EXPECT_FALSE(rules.Takes("float32", {256, 3136, 64}));
   EXPECT_TRUE(rules.Takes("bfloat16", {128, 768, 768}));
+  EXPECT_FALSE(rules.Takes("bfloat16", {8, 768, 768}));
   EXPECT_FALSE(FindLibraryRules("NVIDIA GPU of no table", {}).TakesSome("float32"));
 }
 
