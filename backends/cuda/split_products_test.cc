@@ -431,7 +431,7 @@ TEST_F(SplitProductsTest, ErrorsAreAtMostTwiceThoseOfPlainMultiplyAdds) {
     EXPECT_GT(plain.relative, 0);
     // Plain multiply-adds round one of two terms that cancel, and the difference hardly. The parts
     // left out of either stay.
-    EXPECT_LE(ratio, layer.values == Values::kNeighboursCancel ? 4 : 2)
+    EXPECT_LE(ratio, layer.values == Values::kNeighboursCancel ? 5 : 2)
         << split.relative << " and " << plain.relative;
     table += fmt::format("| {} | {} | {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} |\n", layer.name,
                          DepthOf(layer), Name(layer.values), plain.relative, split.relative, ratio,

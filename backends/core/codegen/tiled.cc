@@ -213,9 +213,13 @@ class TiledByRowsKernel final : public device::Kernel {
     size_t number = 0;
     while (most_rows_[number] != 0 && most_rows_[number] < rows) ++number;
     Result<std::unique_ptr<device::BoundKernel>> bound = kernels_[number]->Bind(step, constants);
-    // Its constants may have no place of their own, or a captured stream none to lay them out.
-    if (bound.ok() || number + 1 == kernels_.size()) return bound;
-    return kernels_.back()->Bind(step, constants);
+    // While a caller's stream is captured no constants are laid out. Tiles of others, whose are,
+    // serve any number of rows, if slower.
+    for (size_t other = kernels_.size(); other-- > 0 && !bound.ok();) {
+      Result<std::unique_ptr<device::BoundKernel>> served = kernels_[other]->Bind(step, constants);
+      if (served.ok()) return served;
+    }
+    return bound;
   }
 
  private:
