@@ -11,6 +11,7 @@
 #define __device__
 #define __global__
 #define __shared__ static
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __launch_bounds__(...)
 // The host's compiler knows no PTX.
 #define asm(...)
