@@ -48,8 +48,9 @@ TEST(LibraryRulesTest, AnInstanceHasTheRulesOfItsGpu) {
 
 TEST(LibraryRulesTest, TheTableOfMeasuredDevicesIsRead) {
   const LibraryRules rules = FindLibraryRules("NVIDIA H100 80GB HBM3", {});
-  EXPECT_TRUE(rules.Takes("float32", {64, 3136, 256}));
+  EXPECT_TRUE(rules.Takes("float32", {256, 3136, 256}));
   EXPECT_FALSE(rules.Takes("float32", {256, 3136, 64}));
+  EXPECT_FALSE(rules.Takes("float32", {128, 768, 768}));
   EXPECT_TRUE(rules.Takes("bfloat16", {128, 768, 768}));
   EXPECT_FALSE(rules.Takes("bfloat16", {8, 768, 768}));
   EXPECT_FALSE(FindLibraryRules("NVIDIA GPU of no table", {}).TakesSome("float32"));
