@@ -294,7 +294,6 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   ONNXIFI_ASSIGN_OR_RETURN(
       DeviceMemory output_memory,
       ImportMemory(tensors.outputs, sharing_, device::Sharing::Access::kWrite, "output"));
-  if (std::shared_ptr<const abi::Binding> same = FindSameBinding(tensors)) return same;
   if (sharing_ != nullptr && host_memory == HostMemory::kImported) {
     ImportHostMemory(tensors.inputs, /*others=*/{}, *sharing_, input_memory);
     ImportHostMemory(tensors.outputs, tensors.inputs, *sharing_, output_memory);
@@ -303,6 +302,7 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   ONNXIFI_RETURN_IF_ERROR(Prepare());
   Result<std::shared_ptr<const plan::SegmentBinding>> prepared = plan_->Bind(0, symbols);
   if (!prepared.ok()) return std::move(prepared).status();
+  if (std::shared_ptr<const abi::Binding> same = FindSameBinding(tensors)) return same;
   // Going to another device and back takes longer than another thread takes to begin.
   const bool is_callers = ((*prepared)->is_tiny || caller_runs_) && !boundary_->has_queue();
   auto binding =
@@ -325,8 +325,10 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   }
   std::shared_ptr<const abi::Binding> bound = std::move(binding);
   if (IsOfAddresses(bound->tensors())) {
+    // The one before ends behind the lock.
+    std::shared_ptr<const abi::Binding> last = bound;
     const std::lock_guard lock(last_binding_mutex_);
-    last_binding_ = bound;
+    last_binding_.swap(last);
   }
   return bound;
 }
