@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 
 namespace onnxifi::cuda {
 namespace {
@@ -194,6 +195,8 @@ Status Queue::WaitForEnd() {
       found = runtime_.api().EventQuery(end_.get());
       return found == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : found;
     }));
+    // Those that start runs use the driver, too.
+    if (found == CUDA_ERROR_NOT_READY) std::this_thread::yield();
   }
   if (found == CUDA_SUCCESS) return base::Ok();
   return runtime_.Do(kDoing, [&] { return runtime_.api().EventSynchronize(end_.get()); });
