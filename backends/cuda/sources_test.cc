@@ -24,7 +24,8 @@ TEST(SourcesTest, KernelsCompileForEachArchitecture) {
   constexpr size_t kCount = 30;
   const codegen::CudaDialect dialect;
   const std::vector<std::string> sources = codegen::CollectSources(
-      dialect, MatrixProduct(), {.most_group_items = 1024, .shared_bytes = 48 << 10}, kCount,
+      dialect, MatrixProduct(),
+      {.most_group_items = 1024, .shared_bytes = 48 << 10, .multiprocessors = 132}, kCount,
       {.kind = codegen::MatrixUnits::Kind::kFragments, .split_depth = 8});
   size_t turn = 0;
   for (const std::string& source : sources) {

@@ -285,6 +285,14 @@ std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& 
   const std::filesystem::path folder = base::CacheFolder();
   info.tuning = codegen::FindTuning(info.limits, info.name, /*table=*/{},
                                     folder.empty() ? folder : folder / kTuningFile);
+  if (info.capabilities.matrix_units.kind == codegen::MatrixUnits::Kind::kCooperative) {
+    // A larger block's sums have no place in shared memory, through which they go to their items.
+    constexpr int kMostOutputs = 64 * 64;
+    std::erase_if(info.tuning.tiles, [](const codegen::Tuning::Tile& tile) {
+      return tile.depth > 0 &&
+             tile.item_rows * tile.rows * tile.item_columns * tile.vectors > kMostOutputs;
+    });
+  }
   info.tuning.Describe(info.capabilities);
   // Mesa's llvmpipe counts the rounds of all loops of an item, and leaves them after so many.
   constexpr int64_t kRoundsOfLlvmpipe = 65'535;

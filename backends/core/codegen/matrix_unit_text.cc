@@ -69,12 +69,13 @@ std::string TiledProduct::PartWriter::LoadUnitElement(bool is_rows, ElementType 
   return WriteCast(writer_, contract_.accumulator, type, element);
 }
 
-// The 16 bytes of a word whose elements are brought one by one: `own` is the column of the block.
+// The 16 bytes of a word whose elements are brought one by one: `own` is the row or column of the
+// block.
 std::string TiledProduct::PartWriter::LoadUnitWord(const UnitOperand& operand, const Block& block,
                                                    const std::string& at, const std::string& place,
                                                    const std::string& own) {
   const int count = product_.word_elements();
-  const bool is_laid_out = ColumnWord() > 1;
+  const bool is_laid_out = operand.is_rows || ColumnWord() > 1;
   const std::string words = writer_.NewName("s");
   writer_.Line("u32 ", words, "[4];");
   const std::string cleared = OpenUnrolled(4);
@@ -87,7 +88,8 @@ std::string TiledProduct::PartWriter::LoadUnitWord(const UnitOperand& operand, c
     writer_.Open("if (", place, " + ", k, " < ", writer_.UseGiven(kInner), ")");
   }
   const std::string element =
-      LoadUnitElement(/*is_rows=*/false, operand.type, block.columns.buffer, element_at);
+      LoadUnitElement(operand.is_rows, operand.type,
+                      operand.is_rows ? block.rows.buffer : block.columns.buffer, element_at);
   const int bits = tensor::BitWidth(operand.type);
   std::string value = operand.type == ElementType::kFloat32
                           ? Text("BITS_f32(", element, ")")
@@ -168,7 +170,8 @@ void TiledProduct::PartWriter::WriteFragmentRounds(
       writer_.Line(element, " = ", zero, ";");
       writer_.Open("if (", is_inside, ")");
       const std::string value =
-          LoadUnitWord(operand, block, column_at, cursor.place(), Lesser(own, last));
+          LoadUnitWord(operand, block, operand.is_rows ? row_at : column_at, cursor.place(),
+                       operand.is_rows ? own : Lesser(own, last));
       writer_.Line(element, " = ", value, ";");
       writer_.Close();
     }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -130,6 +131,31 @@ TEST_P(NarrowOperandsTest, BlocksOfMatrixUnitsAreRight) {
     RandomStep step = MakeProduct(shape, seed);
     step.program.precision = precision;
     ExpectRight(step, "tiled product");
+  }
+}
+
+// Operands of two types, of which the narrower is widened on its way to the units.
+TEST_P(NarrowOperandsTest, OperandsOfTwoWidthsAreRight) {
+  uint32_t seed = 70;
+  for (const bool is_first_narrow : {true, false}) {
+    for (const auto& [m, n, k] : {std::tuple{20, 70, 37}, {65, 33, 130}, {3, 40, 100}}) {
+      for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16}) {
+        StepMaker make(seed++);
+        Contract contract;
+        contract.m_axes = contract.n_axes = 1;
+        contract.inner = {k};
+        const View a = make.Buffer({m, k}, is_first_narrow ? type : kFloat);
+        const View b = make.Buffer({k, n}, is_first_narrow ? kFloat : type);
+        contract.a_prologue = Cast(make.Read(a), kFloat).id();
+        contract.b_prologue = Cast(make.Read(b), kFloat).id();
+        make.Finish(std::move(contract), {m, n}, 1);
+        RandomStep step = std::move(make.made);
+        step.program.precision = tensor::Precision::kTf32;
+        step.tolerance = 0.05;
+        SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << ' ' << Name(type));
+        ExpectRight(step, "tiled product");
+      }
+    }
   }
 }
 

@@ -11,7 +11,7 @@
 // - Elements are scaled by 2^24, so that no part is subnormal, and sums are scaled back in the end.
 // - Scaled numbers may overflow, and infinities have no small part. A sum that is not finite is
 // made
-//   again by plain multiply-adds, whose result is then the same bit by bit.
+//   again by plain multiply-adds.
 //
 // The product library defines SPLIT, which scales an element and leaves its large part in its
 // place; UNSCALED, which scales a sum back; and MATRIX_tf32_FROM_ZERO, whose sums begin with zeros.

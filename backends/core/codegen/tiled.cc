@@ -200,22 +200,27 @@ class TiledByRowsKernel final : public device::Kernel {
   };
   TiledByRowsKernel(const std::vector<Choice>& choices, const Capabilities& capabilities,
                     Services& services)
-      : product_(choices.back().product) {
-    for (const Choice& choice : choices) {
-      most_rows_.push_back(choice.most_rows);
+      : choices_(choices) {
+    for (const Choice& choice : choices_) {
       kernels_.push_back(std::make_unique<TiledKernel>(choice.product, capabilities, services));
     }
   }
 
   Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
                                                     device::Addresses constants) override {
-    const int64_t rows = product_.RowsOf(step);
+    const int64_t rows = choices_.back().product.RowsOf(step);
     size_t number = 0;
-    while (most_rows_[number] != 0 && most_rows_[number] < rows) ++number;
+    while (choices_[number].most_rows != 0 && choices_[number].most_rows < rows) ++number;
+    // Constants are laid out once, for any rows.
+    const TiledProduct& few = choices_[number].product;
+    if (few.IsConstant(Part::kColumns) && !few.Bind(step).has_columns_in_place) {
+      number = choices_.size() - 1;
+    }
     Result<std::unique_ptr<device::BoundKernel>> bound = kernels_[number]->Bind(step, constants);
-    // While a caller's stream is captured no constants are laid out. Tiles of others, whose are,
-    // serve any number of rows, if slower.
-    for (size_t other = kernels_.size(); other-- > 0 && !bound.ok();) {
+    // While a caller's stream is captured none is laid out. Tiles of others, which read them in
+    // place, serve any number of rows, if slower.
+    const bool is_captured = !bound.ok() && bound.status().code() == base::Code::kInvalidState;
+    for (size_t other = number; is_captured && other-- > 0;) {
       Result<std::unique_ptr<device::BoundKernel>> served = kernels_[other]->Bind(step, constants);
       if (served.ok()) return served;
     }
@@ -223,9 +228,8 @@ class TiledByRowsKernel final : public device::Kernel {
   }
 
  private:
-  const TiledProduct product_;
-  std::vector<int64_t> most_rows_;
-  std::vector<std::unique_ptr<TiledKernel>> kernels_;
+  const std::vector<Choice> choices_;
+  std::vector<std::unique_ptr<TiledKernel>> kernels_;  // by choice
 };
 
 class TiledRecipe final : public Recipe {

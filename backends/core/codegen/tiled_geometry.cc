@@ -180,18 +180,17 @@ class TiledProduct::Geometry {
     const int64_t blocks = given_[kItems];
     // Items that read for themselves share it out as they are.
     if (tile.depth == 0) return depth;
-    if (tile.busy_groups == 0) {
-      if (depth <= (blocks <= kFewBlocks ? kShallow : kDeep)) return depth;
-      return std::min(kMaxPart, blocks <= kFewBlocks
-                                    ? std::max(kMinPart, CeilDiv(depth, kFewBlocks))
-                                    : kMaxPart);
+    int64_t length = depth;
+    if (tile.busy_groups > 0) {
+      const int64_t count = std::min(tile.busy_groups / blocks, depth / Tuning::kMinBusyDepth);
+      if (count >= 2) length = CeilDiv(depth, count);
+    } else if (blocks <= kFewBlocks && depth > kShallow) {
+      length = std::max(kMinPart, CeilDiv(depth, kFewBlocks));
     }
-    // Whole rounds of what a group brings, or its items read, at once.
-    const int64_t step = std::max({tile.depth, 16, kPieceWords * word_});
-    const int64_t count = std::min(tile.busy_groups / blocks, depth / Tuning::kMinBusyDepth);
-    int64_t length = count < 2 ? depth : CeilDiv(CeilDiv(depth, count), step) * step;
     if (length > kDeep) length = kMaxPart;
-    return length;
+    // Whole rounds of what a group brings at once.
+    const int64_t step = std::max({tile.depth, 16, kPieceWords * word_});
+    return std::min(depth, CeilDiv(length, step) * step);
   }
 
   int64_t& at(int number) { return given_[static_cast<size_t>(number)]; }

@@ -170,7 +170,7 @@ void TiledProduct::SetTile(const TileShape& tile, const MatrixUnits& units) {
         tile_.rows <= 4) {
       tile_.vectors *= 2;
       tile_.item_columns /= 2;
-      tile_.parts *= 2;
+      tile_.group_size = tile_.item_rows * tile_.item_columns * tile_.parts;
     }
     return;
   }

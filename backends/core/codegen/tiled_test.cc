@@ -67,7 +67,9 @@ TEST_P(TiledTest, DeepProductsOfFewRowsAreRight) {
       // By columns, and by rows where these are the fewer.
       ProductShape shape{.batch = 1, .m = rows, .n = 67, .k = k};
       if (seed % 3 == 2) std::swap(shape.m, shape.n);
-      shape.type = seed % 4 == 3 ? ElementType::kInt8 : kFloat;
+      shape.type = seed % 4 == 3   ? ElementType::kInt8
+                   : seed % 4 == 2 ? ElementType::kFloat16
+                                   : kFloat;
       if (seed % 4 == 3) shape.accumulator = ElementType::kInt32;
       SCOPED_TRACE(testing::Message() << rows << " x " << k);
       ExpectRight(MakeProduct(shape, seed++), "tiled product");

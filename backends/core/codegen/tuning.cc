@@ -174,6 +174,11 @@ double Tuning::Busy(const TileShape& tile, int64_t rows, int64_t columns, int64_
   return std::min(1.0, items / static_cast<double>(busy_items) / (are_readers ? kReaders : 1));
 }
 
+int64_t Tuning::BusyGroups(int group_size) const {
+  if (busy_items == 0) return 0;
+  return std::max<int64_t>(1, busy_items / std::max(1, group_size));
+}
+
 TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t columns,
                           int64_t inner) const {
   std::optional<TileShape> best;
@@ -193,7 +198,7 @@ TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t col
                     .item_columns = tile.item_columns,
                     .depth = tile.depth,
                     .parts = tile.parts,
-                    .busy_groups = busy_items / std::max(1, tile.group_size)};
+                    .busy_groups = BusyGroups(tile.group_size)};
     const auto is_too_large = [&] {
       return shape.is_of_group() && SharedBytes(shape, sum_bits) > shared_bytes;
     };

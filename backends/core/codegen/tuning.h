@@ -70,6 +70,8 @@ struct Tuning {
   // The tile for so many rows of so deep sums of so many bits, `inner` deep if they are shared out.
   TileShape TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t columns = kManyColumns,
                     int64_t inner = 1) const;
+  // How many groups of so many items keep the device busy; 0: nobody knows.
+  int64_t BusyGroups(int group_size) const;
   double Busy(const TileShape& tile, int64_t rows, int64_t columns, int64_t inner) const;
   // Tells the generators how items are cut.
   void Describe(Capabilities& capabilities) const;
