@@ -221,7 +221,8 @@ TEST_F(FaultTest, ADeviceThatVanishesFailsItsRunsAndNothingElse) {
 TEST_F(FaultTest, AKernelThatTheCompilerRefusesFailsItsOwnGraphAlone) {
   Story before({});
   ASSERT_TRUE(before.Open().ok());
-  ASSERT_TRUE(before.Run(3).ok());
+  // Few rows and many have kernels of their own.
+  for (const int64_t rows : {3, 300}) ASSERT_TRUE(before.Run(rows).ok());
   Story refused({});
   ASSERT_TRUE(refused.Open().ok());
   FakeDriver::Fail("BuildProgram", CL_BUILD_PROGRAM_FAILURE);

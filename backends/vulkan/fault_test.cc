@@ -205,7 +205,8 @@ TEST_F(FaultTest, AWaitThatFailsLeavesNothingUnderWay) {
 TEST_F(FaultTest, AKernelThatTheDriverRefusesFailsItsOwnGraphAlone) {
   Story before({});
   ASSERT_TRUE(before.Open().ok());
-  ASSERT_TRUE(before.Run(3).ok());
+  // Few rows and many have kernels of their own.
+  for (const int64_t rows : {3, 300}) ASSERT_TRUE(before.Run(rows).ok());
   Story refused({});
   FakeDriver::Fail("CreateComputePipelines", VK_ERROR_UNKNOWN);
   Status status = refused.Open();
