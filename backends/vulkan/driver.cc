@@ -287,10 +287,10 @@ std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& 
                                     folder.empty() ? folder : folder / kTuningFile);
   if (info.capabilities.matrix_units.kind == codegen::MatrixUnits::Kind::kCooperative) {
     // A larger block's sums have no place in shared memory, through which they go to their items.
-    constexpr int kMostOutputs = 64 * 64;
+    constexpr int kMaxOutputs = 64 * 64;
     std::erase_if(info.tuning.tiles, [](const codegen::Tuning::Tile& tile) {
       return tile.depth > 0 &&
-             tile.item_rows * tile.rows * tile.item_columns * tile.vectors > kMostOutputs;
+             tile.item_rows * tile.rows * tile.item_columns * tile.vectors > kMaxOutputs;
     });
   }
   info.tuning.Describe(info.capabilities);
