@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <numeric>
 
 namespace onnxifi::program {
@@ -72,6 +74,19 @@ Dim Truncated(const KnownElement& a) {
   return tensor::Select(Less(a.numerator, Dim(0)), Ceil(a), Floor(a));
 }
 
+// Integers divide towards zero. Exporters write (h - 1) / 16, whose dividend may be -1 as far as
+// anyone knows.
+std::optional<Dim> TruncatedQuotient(Dim a, Dim b) {
+  if (b.LowerBound() < 0) return std::nullopt;
+  if (a.LowerBound() >= 0) return FloorDiv(a, b);
+  // Of a number out of a tensor, the lowest has no opposite.
+  if (a.LowerBound() == std::numeric_limits<int64_t>::min()) return std::nullopt;
+  const Dim quotient = FloorDiv(Max(a, Dim(0)), b);
+  const Dim opposite = Dim(0) - a;
+  if (opposite.UpperBound() < b.LowerBound()) return quotient;
+  return quotient - FloorDiv(Max(opposite, Dim(0)), b);
+}
+
 // A function of two integers or bools.
 std::optional<Dim> ComputeInteger(ExprOp op, ElementType type, Dim a, Dim b) {
   switch (op) {
@@ -82,9 +97,7 @@ std::optional<Dim> ComputeInteger(ExprOp op, ElementType type, Dim a, Dim b) {
     case ExprOp::kMul:
       return a * b;
     case ExprOp::kDiv:
-      // Truncation equals floor where neither side is negative.
-      if (a.LowerBound() < 0 || b.LowerBound() < 0) return std::nullopt;
-      return FloorDiv(a, b);
+      return TruncatedQuotient(a, b);
     case ExprOp::kMod:
       return Mod(a, b);
     case ExprOp::kMin:

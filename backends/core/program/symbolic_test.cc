@@ -6,6 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
 namespace onnxifi::program {
 namespace {
 
@@ -136,11 +141,31 @@ TEST_F(SymbolicTest, DoesNotGuess) {
   Emit(some, {}, IntConstant(program.exprs, ElementType::kInt64, 1));
   EXPECT_FALSE(values.Find(some).has_value()) << "unknown how many";
   Operand quotient = AddTemporary(ElementType::kInt64, {Dim(1)});
-  Expr extent = DimExpr(program.exprs, n);
+  Dim number =
+      program.dims->NewSymbol("data", /*is_data=*/true, std::numeric_limits<int64_t>::min());
   Emit(quotient, {},
-       (extent - IntConstant(program.exprs, ElementType::kInt64, 5)) /
-           IntConstant(program.exprs, ElementType::kInt64, 2));
-  EXPECT_FALSE(values.Find(quotient).has_value()) << "truncation differs from floor below 0";
+       DimExpr(program.exprs, number) / IntConstant(program.exprs, ElementType::kInt64, 2));
+  EXPECT_FALSE(values.Find(quotient).has_value()) << "the lowest number has no opposite";
+}
+
+TEST_F(SymbolicTest, DividesTowardsZero) {
+  for (const int64_t subtrahend : {1, 5, 9}) {
+    for (const int64_t divisor : {1, 2, 16}) {
+      Operand quotient = AddTemporary(ElementType::kInt64, {Dim(1)});
+      Emit(quotient, {},
+           (DimExpr(program.exprs, n) -
+            IntConstant(program.exprs, ElementType::kInt64, subtrahend)) /
+               IntConstant(program.exprs, ElementType::kInt64, divisor));
+      const auto found = values.Find(quotient);
+      ASSERT_TRUE(found.has_value()) << subtrahend << " / " << divisor;
+      for (int64_t number = 0; number < 40; ++number) {
+        std::vector<int64_t> dims(program.dims->node_count());
+        program.dims->Evaluate(std::array{number}, 0, 1, dims);
+        EXPECT_EQ(tensor::ValueOf((*found)[0], dims), (number - subtrahend) / divisor)
+            << number << " - " << subtrahend << " / " << divisor;
+      }
+    }
+  }
 }
 
 TEST_F(SymbolicTest, FollowsFloatsAsQuotients) {
