@@ -29,8 +29,13 @@ using program::Host;
 using program::Program;
 using program::Step;
 
-// Bindings kept per plan; a decoder meets a new one per token.
+// Bindings kept per plan, whatever their size; a decoder meets a new one per token.
 constexpr size_t kMaxCachedBindings = 128;
+// Bindings of few steps, as those of a loop's body, are kept beyond that number while all together
+// have no more steps than these; what ends a segment counts as one.
+constexpr size_t kMaxCachedSteps = 4096;
+
+size_t CountSteps(const SegmentBinding& binding) { return binding.steps.size() + 1; }
 
 // The extents of a buffer; an expression that comes out negative means that the extents given do
 // not fit the graph.
@@ -351,8 +356,7 @@ Result<std::shared_ptr<const SegmentBinding>> Plan::Bind(
     is_first = !was_bound_[segment];
     was_bound_[segment] = true;
     if (auto found = cache_.find(key); found != cache_.end()) {
-      recent_.splice(recent_.begin(), recent_, found->second);
-      return found->second->binding;
+      return cached_[found->second].binding;
     }
   }
   // Once per segment: later bindings may read constants again, at the price of fetching them, and
@@ -366,13 +370,25 @@ Result<std::shared_ptr<const SegmentBinding>> Plan::Bind(
   std::lock_guard lock(mutex_);
   if (cache_.contains(key)) return binding;
   if (segment == 0) ++counters_.bindings;
-  recent_.push_front({key, binding});
-  cache_.emplace(std::move(key), recent_.begin());
-  if (recent_.size() > kMaxCachedBindings) {
-    cache_.erase(recent_.back().key);
-    recent_.pop_back();
+  while (cached_.size() >= kMaxCachedBindings &&
+         cached_steps_ + CountSteps(*binding) > kMaxCachedSteps) {
+    EvictBinding();
   }
+  cached_steps_ += CountSteps(*binding);
+  cache_.emplace(key, cached_.size());
+  cached_.push_back({std::move(key), binding});
   return binding;
+}
+
+void Plan::EvictBinding() const {
+  const size_t victim = eviction_random_() % cached_.size();
+  cached_steps_ -= CountSteps(*cached_[victim].binding);
+  cache_.erase(cached_[victim].key);
+  if (victim + 1 < cached_.size()) {
+    cached_[victim] = std::move(cached_.back());
+    cache_[cached_[victim].key] = victim;
+  }
+  cached_.pop_back();
 }
 
 Result<std::shared_ptr<const SegmentBinding>> Plan::MakeBinding(int segment_number,

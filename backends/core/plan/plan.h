@@ -7,12 +7,15 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
 #define ONNXIFI_BACKENDS_CORE_PLAN_PLAN_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backends/core/base/result.h"
@@ -132,6 +135,9 @@ class Plan {
   // Whether runs of the kernel of a step look at a constant.
   bool ReadsAtRun(int step, const device::BoundKernel& kernel, program::BufferId constant) const;
   bool IsTiny(const SegmentBinding& binding) const;
+  // Takes one binding at random out of the cache, under mutex_. The oldest would be the one that a
+  // loop over more positions than the cache holds needs next, in every iteration.
+  void EvictBinding() const;
   // Lets the constants of a step rest that its kernel does not read when it runs.
   void RestConstants(int step, const device::BoundKernel& kernel) const;
 
@@ -160,9 +166,11 @@ class Plan {
   };
   mutable std::mutex mutex_;
   mutable std::vector<bool> was_bound_;  // by segment
-  // Newest first; a run keeps the binding it uses when it falls out.
-  mutable std::list<Cached> recent_;
-  mutable std::map<Key, std::list<Cached>::iterator> cache_;
+  // In no order; a run keeps the binding it uses when it falls out.
+  mutable std::vector<Cached> cached_;
+  mutable std::map<Key, size_t> cache_;  // positions in cached_
+  mutable size_t cached_steps_ = 0;      // of all that is in cached_
+  mutable std::minstd_rand eviction_random_;
 };
 
 }  // namespace onnxifi::plan
