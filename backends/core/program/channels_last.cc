@@ -5,10 +5,14 @@
 // taken apart into a whole number of steps along each axis of the tensor that the buffer holds, and
 // put together again with the other strides.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,6 +33,16 @@ struct Use {
   std::optional<Shape> extents;  // of the view's axes; nothing: the coordinates are anything
   // Guards bound coordinates that are computed, and no addresses.
   bool has_computed_coordinates = false;
+  bool is_read = false;
+};
+
+// To be made of a tensor with its channels last, in the plain order, before a step.
+struct Copy {
+  const Step* before;
+  BufferId from;
+  BufferId to;
+  Shape shape;
+  Dims strides;  // of the first
 };
 
 // The numbers of `shape` behind its first axis, whose extent never enters a stride. Nothing if one
@@ -86,6 +100,7 @@ class ChannelsLast {
   void Run() {
     Collect();
     for (const auto& [buffer, shape] : tensors_) LayOut(buffer, shape);
+    InsertCopies();
   }
 
  private:
@@ -111,6 +126,18 @@ class ChannelsLast {
         for (const View& view : step.writes) Enter(view, channels, step);
       }
     }
+  }
+
+  // Whether a step only enlarges what it reads into tensors in the plain order, as the Resize at
+  // the end of a segmentation network does: it is to read the plain order as well.
+  bool EnlargesIntoPlainOrder(const Step& step, const Shape& shape) const {
+    if (step.As<Map>() == nullptr || step.domain.empty()) return false;
+    // What is not known is no constant; the first axis need not be.
+    const Dim from = tensor::Product(std::span(shape).subspan(1));
+    const Dim to = tensor::Product(std::span(step.domain).subspan(1));
+    if (!from.is_constant() || !to.is_constant() || to.constant() <= from.constant()) return false;
+    return std::ranges::none_of(
+        step.writes, [this](const View& view) { return tensors_.contains(view.buffer); });
   }
 
   // Along which axis of its views a step walks the channels of a tensor that it reads or writes;
@@ -170,14 +197,14 @@ class ChannelsLast {
       const ViewExtents& extents = extents_[static_cast<size_t>(number)];
       for (size_t r = 0; r < step.reads.size(); ++r) {
         if (step.reads[r].buffer != id) continue;
-        uses.push_back({&step.reads[r], &step, std::nullopt, false});
+        uses.push_back({&step.reads[r], &step, std::nullopt, false, /*is_read=*/true});
         if (!MayHaveChannels(step, /*is_read=*/true, r)) continue;
         uses.back().extents = extents.OfRead(r);
         uses.back().has_computed_coordinates = extents.HasComputedCoordinates(r);
       }
       for (size_t w = 0; w < step.writes.size(); ++w) {
         if (step.writes[w].buffer != id) continue;
-        uses.push_back({&step.writes[w], &step, std::nullopt, false});
+        uses.push_back({&step.writes[w], &step, std::nullopt, false, /*is_read=*/false});
         if (MayHaveChannels(step, /*is_read=*/false, w)) uses.back().extents = extents.OfWrite(w);
       }
     }
@@ -210,8 +237,47 @@ class ChannelsLast {
       walks.push_back(*std::move(walk));
     }
     const Dims strides(channels_last.begin(), channels_last.end());
+    const Step* last_writer = nullptr;
+    for (const Use& use : uses) {
+      if (!use.is_read) last_writer = use.step;
+    }
+    std::optional<Copy> copy;
     for (size_t k = 0; k < uses.size(); ++k) {
+      // What is written later would be missing in the copy.
+      if (uses[k].is_read && uses[k].step > last_writer &&
+          EnlargesIntoPlainOrder(*uses[k].step, shape)) {
+        if (!copy) copy = Copy{uses[k].step, id, AddPlainBuffer(id), shape, strides};
+        uses[k].view->buffer = copy->to;
+        continue;
+      }
       *uses[k].view = FollowWalk(*uses[k].view, walks[k], /*offset=*/0, strides);
+    }
+    if (copy) copies_.push_back(*std::move(copy));
+  }
+
+  BufferId AddPlainBuffer(BufferId id) {
+    Buffer buffer;
+    buffer.type = program_.buffers[static_cast<size_t>(id)].type;
+    buffer.shape = program_.buffers[static_cast<size_t>(id)].shape;
+    return program_.AddBuffer(std::move(buffer));
+  }
+
+  // A step that reads one order and writes the other takes several times as long for each element
+  // as two in one order; a copy is the smallest step that can change it.
+  void InsertCopies() {
+    const Step* const first = program_.steps.data();
+    std::multimap<std::ptrdiff_t, const Copy*, std::greater<>> by_position;
+    for (const Copy& copy : copies_) by_position.emplace(copy.before - first, &copy);
+    for (const auto& [position, copy] : by_position) {
+      const ElementType type = program_.buffers[static_cast<size_t>(copy->from)].type;
+      Step step;
+      step.node = program_.steps[static_cast<size_t>(position)].node;
+      step.domain = copy->shape;
+      step.reads = {DenseView(copy->from, type, copy->shape)};
+      step.reads[0].strides = copy->strides;
+      step.writes = {DenseView(copy->to, type, copy->shape)};
+      step.body = Map{{Load(program_.exprs, type, 0).id()}};
+      program_.steps.insert(program_.steps.begin() + position, std::move(step));
     }
   }
 
@@ -222,6 +288,7 @@ class ChannelsLast {
   std::set<const Step*> preferring_;
   std::map<BufferId, Shape> tensors_;
   std::vector<BufferId> pending_;
+  std::vector<Copy> copies_;
 };
 
 }  // namespace

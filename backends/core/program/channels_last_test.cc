@@ -116,6 +116,74 @@ void ExpectSameElements(const View& before, const View& now, const std::vector<i
   }
 }
 
+// A convolution's result that Maps enlarge, along the height and then along the width, into what is
+// the network's output or the image of another convolution.
+struct Enlargement {
+  explicit Enlargement(bool is_output, int64_t height = 8, int64_t width = 10) {
+    const BufferId in = builder.Input({2, 3, 4, 5});
+    image = builder.Temporary({2, 6, 4, 5});
+    middle = builder.Temporary({2, 6, height, 5});
+    result = builder.Temporary({2, 6, height, width});
+    builder.Convolve(builder.All(in), builder.All(image));
+    Enlarge(image, middle);
+    Enlarge(middle, result);
+    BufferId out = result;
+    if (!is_output) {
+      out = builder.Temporary({2, 4, height, width});
+      builder.Convolve(builder.All(result), builder.All(out));
+    }
+    builder.Output(out);
+    LayOutChannelsLast(builder.program, IsConvolution);
+  }
+  // Each element of y is one of x, of the channel; only the addresses matter here.
+  void Enlarge(BufferId x, BufferId y) {
+    Operand from = builder.All(x);
+    const Operand to = builder.All(y);
+    for (size_t axis = 2; axis < 4; ++axis) {
+      if (!(from.shape[axis] == to.shape[axis])) from.view.strides[axis] = 0;
+    }
+    builder.Copy({from.view, to.shape}, to.view);
+  }
+  // By step: the stride of the channels.
+  Dim ReadStride(size_t step) { return builder.program.steps[step].reads[0].strides[1]; }
+  Dim WriteStride(size_t step) { return builder.program.steps[step].writes[0].strides[1]; }
+
+  Builder builder;
+  BufferId image = kNoBuffer, middle = kNoBuffer, result = kNoBuffer;
+};
+
+TEST(ChannelsLastTest, AMapThatEnlargesIntoThePlainOrderReadsACopy) {
+  Enlargement enlargement(/*is_output=*/true);
+  const std::vector<Step>& steps = enlargement.builder.program.steps;
+  ASSERT_EQ(steps.size(), 4u);
+  EXPECT_EQ(enlargement.WriteStride(0), Dim(1)) << "the convolution";
+  EXPECT_EQ(enlargement.ReadStride(1), Dim(1));
+  EXPECT_EQ(enlargement.WriteStride(1), Dim(1));
+  ExpectSameElements(DenseView(0, kFloat, {2, 6, 8, 5}), steps[2].reads[0], {2, 6, 8, 5},
+                     {2, 6, 8, 5});
+  EXPECT_EQ(steps[2].reads[0].buffer, enlargement.middle);
+  EXPECT_NE(steps[2].writes[0].buffer, enlargement.middle);
+  EXPECT_EQ(enlargement.WriteStride(2), Dim(8 * 5));
+  EXPECT_EQ(steps[3].reads[0].buffer, steps[2].writes[0].buffer);
+  EXPECT_EQ(enlargement.ReadStride(3), Dim(8 * 5));
+  EXPECT_EQ(enlargement.WriteStride(3), Dim(8 * 10));
+}
+
+TEST(ChannelsLastTest, WhatAConvolutionReadsIsEnlargedWithChannelsLast) {
+  Enlargement enlargement(/*is_output=*/false);
+  ASSERT_EQ(enlargement.builder.program.steps.size(), 4u);
+  EXPECT_EQ(enlargement.WriteStride(1), Dim(1));
+  EXPECT_EQ(enlargement.ReadStride(2), Dim(1));
+  EXPECT_EQ(enlargement.WriteStride(2), Dim(1));
+}
+
+TEST(ChannelsLastTest, AMapOfAsManyElementsReadsNoCopy) {
+  Enlargement enlargement(/*is_output=*/true, /*height=*/8, /*width=*/5);
+  ASSERT_EQ(enlargement.builder.program.steps.size(), 3u);
+  EXPECT_EQ(enlargement.WriteStride(1), Dim(1));
+  EXPECT_EQ(enlargement.ReadStride(2), Dim(1));
+}
+
 TEST(ChannelsLastTest, ViewsMeetTheSameElementsAsBefore) {
   Builder builder;
   const BufferId in = builder.Input({2, 3, 4, 5});

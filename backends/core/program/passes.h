@@ -54,7 +54,8 @@ using PrefersChannelsLast = std::function<bool(const Program& program, const Ste
 
 // Gives temporaries of shape [N, C, spatial] the order [N, spatial, C] in memory, where the steps
 // that touch them prefer it, all of them can say so with their strides, and N alone is not a
-// number. Inputs, outputs and constants stay as they are.
+// number. Inputs, outputs and constants stay as they are. A Map that enlarges such a temporary into
+// one in the plain order reads a copy of it in the plain order.
 void LayOutChannelsLast(Program& program, const PrefersChannelsLast& prefers);
 
 // Removes a Map that copies a temporary into a part of another buffer, in the same order: the
