@@ -5,6 +5,7 @@
 // into the padding, a padded copy of the input is made first.
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,10 +144,27 @@ class BoundDirect final : public device::BoundKernel {
         images.source + images.source_strides.At(n, y * convolution_.stride_y, 0),
         images.source_strides.pixel * convolution_.stride_x, images.result_strides.At(n, y, 0),
         images.addend_strides.At(n, y, 0), convolution_.out_width};
+    const WindowPieces pieces = PiecesOf(y);
     for (int64_t group = 0; group < convolution_.group; ++group) {
-      MultiplyRow(convolution_, {depth_, pieces_}, runtime::Floats(weights_), images, epilogue, row,
-                  group, group * (convolution_.in_channels / convolution_.group), panel, panel + 1);
+      MultiplyRow(convolution_, pieces, runtime::Floats(weights_), images, epilogue, row, group,
+                  group * (convolution_.in_channels / convolution_.group), panel, panel + 1);
     }
+  }
+
+  // Of the windows of row `y` of the result, without the rows of the kernel that meet nothing but
+  // padding there: with wide dilations that is most of a kernel. All if that would leave none.
+  WindowPieces PiecesOf(int64_t y) const {
+    const int64_t top = y * convolution_.stride_y - convolution_.pad_top;
+    const int64_t dilation = convolution_.dilation_y;
+    const int64_t first = top < 0 ? (dilation - 1 - top) / dilation : 0;
+    const int64_t rows = convolution_.in_height - top;
+    const int64_t end = std::min(convolution_.kernel_height, (rows + dilation - 1) / dilation);
+    if (first >= end) return {depth_, pieces_};
+    const auto in_row = static_cast<int64_t>(pieces_.size()) / convolution_.kernel_height;
+    return {depth_,
+            std::span(pieces_).subspan(static_cast<size_t>(first * in_row),
+                                       static_cast<size_t>((end - first) * in_row)),
+            first * in_row};
   }
 
   runtime::Runtime& runtime_;

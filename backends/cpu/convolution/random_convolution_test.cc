@@ -67,9 +67,19 @@ class RandomConvolution {
     pad_ = kind == 0 ? 0 : Roll(0, kernel_ / 2);
     stride_ = kind != 1 && Chance(50) ? Roll(1, 3) : 1;
     dilation_ = kind >= 2 && Chance(30) ? Roll(1, 2) : 1;
+    // As in a pyramid of dilated kernels: of most windows, whole rows of taps are padding.
+    const bool is_mostly_padding = kind == 2 && kernel_ > 1 && Chance(30);
+    if (is_mostly_padding) {
+      dilation_ = Roll(3, 6);
+      pad_ = (kernel_ - 1) * dilation_ / 2;
+    }
     const int64_t reach = (kernel_ - 1) * dilation_ + 1;
-    const int64_t low = kind == 1 ? 14 : reach;
-    source_ = {Roll(1, 3), in, Roll(low, 18), Roll(low, 18), Chance(50) ? Roll(1, 9) : 0,
+    const int64_t low = kind == 1 ? 14 : is_mostly_padding ? pad_ + 1 : reach;
+    source_ = {Roll(1, 3),
+               in,
+               Roll(low, std::max<int64_t>(low, 18)),
+               Roll(low, std::max<int64_t>(low, 18)),
+               Chance(50) ? Roll(1, 9) : 0,
                is_planar};
     if (is_line_) {
       source_.y = 1;

@@ -77,11 +77,23 @@ void MultiplyRow(const Convolution& convolution, const WindowPieces& windows, co
     own.addend = images.addend + row.addend + group * columns;
     own.addend_stride = images.addend_strides.pixel;
   }
-  gemm::Multiply({row.first + group_offset, row.stride,
-                  packed + group * gemm::PackedSize(WindowDepth(convolution), columns),
-                  images.result + row.result + group * columns, images.result_strides.pixel,
-                  row.windows, windows.depth, columns, windows.pieces, images.result_exceeds_cache},
-                 own, first_panel, end_panel);
+  const float* const weights = packed + group * gemm::PackedSize(WindowDepth(convolution), columns);
+  const auto multiply = [&](const float* from, int64_t first, int64_t end) {
+    gemm::Multiply(
+        {row.first + group_offset, row.stride, from, images.result + row.result + group * columns,
+         images.result_strides.pixel, row.windows, windows.depth, columns, windows.pieces,
+         images.result_exceeds_cache},
+        own, first, end);
+  };
+  const int64_t depth = windows.depth * static_cast<int64_t>(windows.pieces.size());
+  const int64_t left_out = WindowDepth(convolution) - depth;
+  if (left_out == 0) return multiply(weights, first_panel, end_panel);
+  // A panel has the weights of all pieces; the product looks for its own behind panels of the
+  // pieces that there are.
+  for (int64_t panel = first_panel; panel < end_panel; ++panel) {
+    const int64_t before = windows.left_out * windows.depth + panel * left_out;
+    multiply(weights + before * gemm::PanelColumns(), panel, panel + 1);
+  }
 }
 
 }  // namespace onnxifi::convolution

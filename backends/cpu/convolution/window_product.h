@@ -58,10 +58,12 @@ struct WindowRow {
   int64_t windows;     // how many
 };
 
-// Where a window's elements are: `depth` of them at each of `pieces`, offsets from its first.
+// Where a window's elements are: `depth` of them at each of `pieces`, offsets from its first. Of a
+// window that reaches into padding, pieces that are zeros may be left out before and behind.
 struct WindowPieces {
   int64_t depth;
   std::span<const int64_t> pieces;
+  int64_t left_out = 0;  // before the first
 };
 
 // The panels [first_panel, end_panel) of one group's part of a row, with the epilogue.
