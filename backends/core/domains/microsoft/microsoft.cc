@@ -24,6 +24,7 @@ std::span<const model::Domain* const> ListDomains() {
       model::Domain{kName, 1, InverseOperators()},
       model::Domain{kName, 1, LinearQuantizationOperators()},
       model::Domain{kName, 1, MergedAttentionOperators()},
+      model::Domain{kName, 1, MixtureOfExpertsOperators()},
       model::Domain{kName, 1, MultiHeadAttentionOperators()},
       model::Domain{kName, 1, QLinearElementwiseOperators()},
       model::Domain{kName, 1, QLinearPoolOperators()},

@@ -26,6 +26,7 @@ std::span<const model::DomainOperator> IntegerProductOperators();
 std::span<const model::DomainOperator> InverseOperators();
 std::span<const model::DomainOperator> LinearQuantizationOperators();
 std::span<const model::DomainOperator> MergedAttentionOperators();
+std::span<const model::DomainOperator> MixtureOfExpertsOperators();
 std::span<const model::DomainOperator> MultiHeadAttentionOperators();
 std::span<const model::DomainOperator> QLinearElementwiseOperators();
 std::span<const model::DomainOperator> QLinearPoolOperators();
