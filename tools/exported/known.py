@@ -46,17 +46,13 @@ NOT_MADE = {
         "transformers/mixtral", "transformers/mamba", "transformers/rwkv")
 }  # fmt: skip
 
-# Networks that make so much of a rounding that no tolerance tells faults, and how many tolerances they may
-# lie off: the source's own float32 lies 5 % of the values of efficientnet_b0 off its float64, and 150 % of
-# those of efficientnet_v2_s. Where the number of boxes follows from scores that are almost equal (inf), ONNX
-# Runtime has to be off, too.
+# Networks whose number of boxes follows from scores that are almost equal, and how many tolerances they may
+# lie off. Where the number is another (inf), ONNX Runtime has to be off, too.
 UNSTABLE = {
-    f"torchvision/{name} [torch {how}]": most
-    for name, most in (
-        ("efficientnet_b0", 1e3), ("efficientnet_v2_s", 1e4),
-        ("retinanet_resnet50_fpn", 1), ("ssdlite320_mobilenet_v3_large", 1))
+    f"torchvision/{name} [torch {how}]": 1
+    for name in ("retinanet_resnet50_fpn", "ssdlite320_mobilenet_v3_large")
     for how in ("dynamo", "script")
-}  # fmt: skip
+}
 
 # What the library refuses, with a pattern of its sentence.
 REFUSED = {
