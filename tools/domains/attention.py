@@ -98,6 +98,61 @@ def _group_query(
     )
 
 
+def _group_query_of_integers():
+    """Caches of int8, and of two integers of four bits in a uint8."""
+    batch, heads, kv, size = 2, 4, 2, 16
+    kinds = {
+        "first": {"sequence": 5},
+        "next": {"past": 6},
+        "next_in_buffer": {"past": 6, "buffer": 12},
+        "window_next": {"past": 6, "local_window_size": 3},
+        "ragged_next": {"past": 6, "buffer": 9, "lengths": [4, 7]},
+        "rotary_next": {"past": 6, "do_rotary": 1},
+        "float16_next": {"past": 6, "dtype": "float16"},
+        "symbolic": {"past": 6, "symbolic": True},
+    }
+    for bits, held in ((8, "int8"), (4, "uint8")):
+        for scales in ("per_tensor", "per_channel"):
+            for kind, given in kinds.items():
+                name = f"groupqueryattention_{bits}_bits_{scales}_{kind}"
+                random = random_of(name)
+                given = dict(given)
+                sequence, past = given.pop("sequence", 1), given.pop("past", 0)
+                dtype, symbolic = given.pop("dtype", "float32"), given.pop("symbolic", False)
+                lengths = given.pop("lengths", [past + sequence] * batch)
+                tokens = given.pop("buffer", past)
+                shape = (batch, kv, tokens, size * bits // 8)
+                extents = (1,) if scales == "per_tensor" else (1, kv, 1, size)
+                rows = [floats(random, (batch, sequence, each * size), dtype) for each in (heads, kv, kv)]
+                caches = [integers(random, shape, held) for _ in "kv"]
+                for cache in caches:  # ONNX Runtime clears what lies behind the tokens
+                    for sample, length in enumerate(lengths):
+                        cache[sample, :, length - sequence :] = 0
+                inputs = [*rows, *caches]
+                inputs += [numpy.array(lengths, "int32") - 1, numpy.array(max(lengths), "int32")]
+                rotary = "do_rotary" in given
+                inputs += [*(_tables(random, 64, size // 2, dtype) if rotary else [None] * 2), *[None] * 3]
+                inputs += [
+                    ((random.random(extents) + 0.5) * 2.0 ** (2 - bits)).astype("float32") for _ in "kv"
+                ]
+                yield node_case(
+                    name,
+                    "GroupQueryAttention",
+                    inputs,
+                    attributes={
+                        "num_heads": heads,
+                        "kv_num_heads": kv,
+                        "k_quant_type": scales.upper(),
+                        "v_quant_type": scales.upper(),
+                        "kv_cache_bit_width": bits,
+                        **given,
+                    },
+                    outputs=3,
+                    constant=(12, 13),
+                    symbolic=symbolic,
+                )
+
+
 @covers("GroupQueryAttention")
 def group_query():
     prefix = "groupqueryattention_"
@@ -155,6 +210,7 @@ def group_query():
     yield _group_query(
         prefix + "float16_next", sequence=1, past=7, dtype="float16", packed=True, rotary=True, size=16
     )
+    yield from _group_query_of_integers()
 
 
 @covers("RotaryEmbedding")

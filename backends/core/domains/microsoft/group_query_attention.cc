@@ -11,16 +11,11 @@
 
 #include "backends/core/domains/microsoft/attention.h"
 #include "backends/core/domains/microsoft/microsoft.h"
+#include "backends/core/domains/microsoft/quantization.h"
 #include "backends/core/domains/microsoft/rotary.h"
 
 namespace onnxifi::microsoft {
 namespace {
-
-using base::Result;
-using base::Status;
-using model::Definition;
-using tensor::ElementType;
-using Value = Definition::Value;
 
 // The inputs by their positions.
 enum Input {
@@ -71,12 +66,6 @@ Status CheckLimits(const Definition& d) {
   if (d.Has(kPastKey) != d.Has(kPastValue)) {
     return d.Invalid("It has not both past key and past value, or neither.");
   }
-  for (const char* name : {"k_quant_type", "v_quant_type"}) {
-    if (d.String(name) != "NONE") {
-      return d.Unsupported("Attribute " + std::string(name) + " is '" + d.String(name) +
-                           "'; a cache is of floats ('NONE').");
-    }
-  }
   if (d.Int("sliding_window_cache") != 0) {
     return d.Unsupported("Attribute sliding_window_cache is " +
                          std::to_string(d.Int("sliding_window_cache")) +
@@ -88,6 +77,70 @@ Status CheckLimits(const Definition& d) {
                      "; output 3 is the scores (1) or the shares (2).");
   }
   return base::Ok();
+}
+
+// How a cache keeps keys or values: as floats, or as integers that a scale makes floats of.
+class CacheFormat {
+ public:
+  static Result<CacheFormat> Read(const Definition& d, const char* attribute, int past, int scale);
+
+  // [batch, heads, tokens, size] as the cache keeps it, and back in type `type`.
+  Value Quantized(Definition& d, Value floats) const;
+  Value Dequantized(Definition& d, Value kept, ElementType type) const;
+
+ private:
+  int64_t bits_ = 0;  // 8: int8, 4: two in a uint8, 0: floats
+  int scale_ = 0;
+};
+
+Result<CacheFormat> CacheFormat::Read(const Definition& d, const char* attribute, int past,
+                                      int scale) {
+  CacheFormat format;
+  const std::string kind = d.String(attribute);
+  if (kind == "NONE") return format;
+  if (kind != "PER_TENSOR" && kind != "PER_CHANNEL") {
+    return d.Invalid("Attribute " + std::string(attribute) + " is '" + kind +
+                     "'; there are NONE, PER_TENSOR and PER_CHANNEL.");
+  }
+  if (!d.Has(scale)) return d.Invalid("A quantized cache has no scale.");
+  format.scale_ = scale;
+  format.bits_ = d.Int("kv_cache_bit_width");
+  if (format.bits_ != 4 && format.bits_ != 8) {
+    return d.Unsupported("Attribute kv_cache_bit_width is " + std::to_string(format.bits_) +
+                         "; a quantized cache has 4 or 8 bits.");
+  }
+  const ElementType type = d.Has(past) ? d.Type(past) : ElementType::kUndefined;
+  const ElementType wanted = format.bits_ == 8 ? ElementType::kInt8 : ElementType::kUint8;
+  if (type != ElementType::kUndefined && type != wanted) {
+    return d.Unsupported("A cache of " + std::to_string(format.bits_) + " bits is " +
+                         std::string(tensor::Name(type)) + " instead of " +
+                         std::string(tensor::Name(wanted)) + ".");
+  }
+  return format;
+}
+
+Value CacheFormat::Quantized(Definition& d, Value floats) const {
+  if (bits_ == 0) return floats;
+  const auto half = static_cast<double>(int64_t{1} << (bits_ - 1));
+  const ElementType wide = ElementType::kFloat32;
+  const Value steps = d.Apply("Round", {d.Div(d.Cast(std::move(floats), wide), d.In(scale_))});
+  const Value bounded = d.Apply("Clip", {steps, d.Scalar(-half, wide), d.Scalar(half - 1, wide)});
+  if (bits_ == 8) return d.Cast(bounded, ElementType::kInt8);
+  const Value codes = d.Cast(d.Add(bounded, d.Scalar(half, wide)), ElementType::kUint8);
+  // The first of two in the low bits.
+  const std::vector<Value> pair = d.Split(d.Reshape(codes, {0, 0, 0, -1, 2}), 4, {1, 1});
+  const Value high =
+      d.Apply("BitShift", {pair[1], d.Scalar(4, ElementType::kUint8)}, {{"direction", "LEFT"}});
+  return d.Squeeze(d.Apply("BitwiseOr", {pair[0], high}), {4});
+}
+
+Value CacheFormat::Dequantized(Definition& d, Value kept, ElementType type) const {
+  if (bits_ == 0) return kept;
+  const ElementType wide = ElementType::kFloat32;
+  Value numbers = d.Cast(Unpack(d, std::move(kept), bits_), wide);
+  if (bits_ == 4) numbers = d.Sub(std::move(numbers), d.Scalar(8, wide));
+  Value floats = d.Mul(std::move(numbers), d.In(scale_));
+  return type == wide ? floats : d.Cast(std::move(floats), type);
 }
 
 // Queries, keys and values: [batch, sequence, heads, size] each.
@@ -146,16 +199,20 @@ Status Define(Definition& d) {
     ONNXIFI_ASSIGN_OR_RETURN(q, Rotate(d, q, kCosines, at, is_interleaved, heads.size));
     ONNXIFI_ASSIGN_OR_RETURN(k, Rotate(d, k, kCosines, at, is_interleaved, heads.size));
   }
-  Value present_k = k, present_v = v;
+  ONNXIFI_ASSIGN_OR_RETURN(const CacheFormat of_keys,
+                           CacheFormat::Read(d, "k_quant_type", kPastKey, kKeyScale));
+  ONNXIFI_ASSIGN_OR_RETURN(const CacheFormat of_values,
+                           CacheFormat::Read(d, "v_quant_type", kPastValue, kValueScale));
+  Value present_k = of_keys.Quantized(d, k), present_v = of_values.Quantized(d, v);
   if (d.Has(kPastKey)) {
-    present_k = ExtendCache(d, d.In(kPastKey), k, total, starts);
-    present_v = ExtendCache(d, d.In(kPastValue), v, total, starts);
+    present_k = ExtendCache(d, d.In(kPastKey), present_k, total, starts);
+    present_v = ExtendCache(d, d.In(kPastValue), present_v, total, starts);
   }
 
   Attention attention;
   attention.q = q;
-  attention.k = d.Slice(present_k, 2, d.Ints1D({0}), total);
-  attention.v = d.Slice(present_v, 2, d.Ints1D({0}), total);
+  attention.k = of_keys.Dequantized(d, d.Slice(present_k, 2, d.Ints1D({0}), total), type);
+  attention.v = of_values.Dequantized(d, d.Slice(present_v, 2, d.Ints1D({0}), total), type);
   attention.type = type;
   attention.heads = heads.q;
   attention.kv_heads = heads.kv;
