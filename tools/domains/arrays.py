@@ -44,6 +44,16 @@ def moves():
     yield node_case("unique", "Unique", [numpy.array([2, 1, 1, 3, 4, 3, 2], "float32")], outputs=3)
 
 
+@covers("UnfoldTensor")
+def windows():
+    for kind, axis, size, step in (("last", -1, 3, 1), ("steps", 1, 2, 3), ("first", 0, 3, 2), ("whole", 2, 9, 4)):
+        for dtype in ("float32", "int64") if kind == "steps" else ("float32",):
+            name = f"unfoldtensor_{kind}_{dtype}"
+            x = floats(random_of(name), (5, 7, 9), scale=9).astype(dtype)
+            attributes = {"dim": axis, "size": size, "step": step}
+            yield node_case(name, "UnfoldTensor", [x], attributes=attributes, symbolic=kind == "last")
+
+
 @covers("Inverse")
 def inverse():
     for dtype in ("float32", "float64", "float16"):

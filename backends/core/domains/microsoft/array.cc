@@ -2,7 +2,10 @@
 //
 // Operators that ONNX has under the same or another name: this domain had them first.
 
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/core/domains/microsoft/microsoft.h"
 #include "backends/core/domains/microsoft/quantization.h"
@@ -66,6 +69,39 @@ Status DefineTrilu(Definition& d) {
   return base::Ok();
 }
 
+// All windows of an axis, each as a new last axis.
+Status DefineUnfoldTensor(Definition& d) {
+  const std::optional<int> rank = d.Rank(0);
+  if (!rank) return d.UnsupportedShape("Input 0 has a number of axes that is not known.");
+  const int64_t axis = d.Int("dim") < 0 ? d.Int("dim") + *rank : d.Int("dim");
+  if (axis < 0 || axis >= *rank) {
+    return d.Invalid("Attribute dim is " + std::to_string(d.Int("dim")) +
+                     ", no axis of input 0, which has " + std::to_string(*rank) + ".");
+  }
+  const int64_t size = d.Int("size"), step = d.Int("step");
+  if (size < 1 || step < 1) {
+    return d.Invalid("Attributes size (" + std::to_string(size) + ") and step (" +
+                     std::to_string(step) + ") are not both at least 1.");
+  }
+  const std::optional<int64_t> extent = d.Extent(0, static_cast<int>(axis));
+  if (extent && *extent < size) {
+    return d.Invalid("Attribute size (" + std::to_string(size) + ") exceeds axis " +
+                     std::to_string(axis) + " of input 0 (" + std::to_string(*extent) + ").");
+  }
+  const Value end = d.Sub(d.Squeeze(d.ExtentOf(d.In(0), axis), {0}), d.Int0D(size - 1));
+  const Value starts = d.Apply("Range", {d.Int0D(0), end, d.Int0D(step)});
+  const Value offsets = d.Apply("Range", {d.Int0D(0), d.Int0D(size), d.Int0D(1)});
+  const Value windows =
+      d.Apply("Gather", {d.In(0), d.Add(d.Unsqueeze(starts, {1}), offsets)}, {{"axis", axis}});
+  std::vector<int64_t> order;
+  for (int64_t k = 0; k <= *rank; ++k) {
+    if (k != axis + 1) order.push_back(k);
+  }
+  order.push_back(axis + 1);
+  d.Return(0, d.Transpose(windows, std::move(order)));
+  return base::Ok();
+}
+
 // In the order in which elements first come.
 Status DefineUnique(Definition& d) {
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(0, 1));
@@ -99,6 +135,12 @@ constexpr model::DomainOperator kOperators[] = {
         upper: int = 1
         T = float16 | float | double | bfloat16 | uint8 | uint16 | uint32 | uint64 | int8 | int16 | int32 | int64 | bool)",
      DefineTrilu},
+    {R"(UnfoldTensor(input: T) -> (output: T)
+        dim: int = -1
+        size: int required
+        step: int = 1
+        T = uint8 | uint16 | uint32 | uint64 | int8 | int16 | int32 | int64 | bfloat16 | float16 | float | double | string | bool | complex64 | complex128)",
+     DefineUnfoldTensor},
     {R"(Unique(x: T) -> (y: T, idx: int64, counts: int64)
         T = uint8 | uint16 | uint32 | uint64 | int8 | int16 | int32 | int64 | float16 | float | double | string | bool | complex64 | complex128)",
      DefineUnique},
