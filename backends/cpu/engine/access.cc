@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Access: tiles from and to memory, by what the view looks like within the tile: rows that lie
-// contiguous, a repeated element, elements a stride apart, columns to be turned into rows, or a
-// table of positions where all of these are too short.
+// contiguous, a repeated element, elements a stride apart, columns to be turned into rows, planes
+// to be turned into pixels, or a table of positions where all of these are too short.
 
 #include "backends/cpu/engine/access.h"
 
@@ -12,6 +12,7 @@
 #include "backends/core/reference/column.h"
 #include "backends/cpu/engine/any_address.h"
 #include "backends/cpu/engine/gather.h"
+#include "backends/cpu/engine/interleave.h"
 #include "backends/cpu/engine/lane_types.h"
 #include "backends/cpu/engine/stream.h"
 #include "backends/cpu/transpose/transpose.h"
@@ -87,6 +88,15 @@ struct Walk {
     return -1;
   }
 
+  // Whether the last position is so few planes that they are interleaved: along the one before it
+  // the form steps by 1, for long enough to be worth a call.
+  bool IsInterleaved() const {
+    constexpr int64_t kShortest = 16;
+    return rank >= 2 && last_extent() >= kMinInterleavedPlanes &&
+           last_extent() <= kMaxInterleavedPlanes && last_step() != 0 && last_step() != 1 &&
+           steps[rank - 2] == 1 && extents[rank - 2] >= kShortest;
+  }
+
   // Calls visit(value of the form, lane) at the first lane of every run along the positions
   // `left_out` and `also_left_out`, which may be one, with the form's value counted from 0.
   // `coordinates` follows.
@@ -124,6 +134,14 @@ void LoadUnguarded(const LinearForm& form, const std::byte* first, const Box& bo
                            walk.last_step(), reinterpret_cast<std::byte*>(lanes + lane),
                            walk.lane_steps[rows], walk.extents[rows], walk.last_extent(),
                            sizeof(T));
+    });
+    return;
+  }
+  if (walk.IsInterleaved()) {
+    walk.ForEach(last - 1, last, coordinates, [&](int64_t value, int64_t lane) {
+      Interleave(reinterpret_cast<const std::byte*>(ElementAt<T>(first, value)), walk.last_step(),
+                 walk.last_extent(), walk.extents[last - 1],
+                 reinterpret_cast<std::byte*>(lanes + lane), sizeof(T));
     });
     return;
   }
@@ -279,6 +297,7 @@ void LayOut(Access& access, const Grid& grid) {
   }
   const Walk walk(access.form, tile, /*joins=*/true);
   if (reach > INT32_MAX || !IsScattered(walk, access.lane_bytes)) return;
+  access.is_interleaved = walk.IsInterleaved();
   access.positions = PositionsOf(walk, tile.lanes);
 }
 
@@ -313,7 +332,8 @@ void LoadBox(const Access& access, const std::byte* base, const Box& box, std::b
     std::memcpy(&fill, access.fill, sizeof(fill));
     if (inside == Inside::kNone) return Fill(typed, box.lanes, fill);
     const std::byte* first = base + WrapMulAdd(0, ValueAtBegin(access.form, box), sizeof(T));
-    if (inside == Inside::kAll && !access.positions.empty() && IsAligned(first, sizeof(T))) {
+    const bool is_gathered = !access.positions.empty() && !access.is_interleaved;
+    if (inside == Inside::kAll && is_gathered && IsAligned(first, sizeof(T))) {
       return Gather(first, access.positions.data(), box.lanes, lanes, access.lane_bytes);
     }
     if (inside == Inside::kAll) return LoadUnguarded(access.form, first, box, typed);

@@ -50,6 +50,8 @@ const Form kForms[] = {
     {"Repeated", {7, 9}, {3, 0}},
     {"Strided", {11, 13}, {40, 3}},
     {"Transposed", {20, 24}, {1, 20}},
+    {"Interleaved", {50, 3}, {1, 100}},
+    {"InterleavedPairs", {2, 40, 2}, {100, 1, 50}},
     {"Backwards", {50}, {-2}, 120},
     {"Padded", {4, 16}, {20, 1}, -3, {{{0, 1}, -3, 12}}},
 };
@@ -89,6 +91,52 @@ TEST_P(AnyAddressTest, TilesAreThoseOfAnAlignedAddress) {
         const Bytes shifted(shift);
         LoadBox(access, shifted.data(), box, reinterpret_cast<std::byte*>(found.data()));
         EXPECT_EQ(found, expected) << form.name << " behind " << shift << " bytes";
+      }
+    }
+  }
+}
+
+// Planes that are read and written as pixels, and planes that overlap, of which the last lane
+// counts; with what is found once for all tiles, and without.
+TEST_P(AnyAddressTest, PixelsComeFromPlanesAndGoToThem) {
+  const auto lane_bytes = static_cast<size_t>(LaneBytes());
+  for (const int64_t planes : {2, 3}) {
+    for (const int64_t count : {1, 15, 16, 31, 64, 90}) {
+      for (const int64_t plane_step : {100, 90, 7, -100}) {
+        SCOPED_TRACE(testing::Message() << planes << " planes of " << count << ", " << plane_step
+                                        << " elements apart");
+        const Form form{"Planes", {count, planes}, {1, plane_step}, plane_step < 0 ? 250 : 0};
+        Box box;
+        box.rank = 2;
+        box.extents[0] = count;
+        box.extents[1] = planes;
+        box.lanes = count * planes;
+        const auto position = [&](int64_t lane) {
+          return static_cast<size_t>(form.offset + lane / planes + lane % planes * plane_step) *
+                 lane_bytes;
+        };
+        const int64_t image[] = {2 * count, planes};
+        Grid grid(image);
+        ASSERT_EQ(grid.Tile(0, 2, box.lanes), box.lanes);
+        for (const bool is_laid_out : {false, true}) {
+          Access access = MakeAccess(View(form), 2);
+          if (is_laid_out) {
+            LayOut(access, grid);
+            EXPECT_EQ(access.is_interleaved, count >= 16);
+          }
+          const Bytes source(1);
+          std::vector<std::byte> lanes(static_cast<size_t>(box.lanes) * lane_bytes);
+          LoadBox(access, source.data(), box, lanes.data());
+          std::vector<std::byte> expected(kElements * lane_bytes), stored(expected);
+          for (int64_t lane = 0; lane < box.lanes; ++lane) {
+            std::byte* const at = lanes.data() + static_cast<size_t>(lane) * lane_bytes;
+            ASSERT_EQ(std::memcmp(at, source.data() + position(lane), lane_bytes), 0) << lane;
+            at[0] = static_cast<std::byte>(lane + 1);  // another number in each lane
+            std::memcpy(expected.data() + position(lane), at, lane_bytes);
+          }
+          StoreBox(access, stored.data(), box, lanes.data());
+          EXPECT_EQ(stored, expected);
+        }
       }
     }
   }
