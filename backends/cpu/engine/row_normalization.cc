@@ -27,6 +27,10 @@ using tensor::ElementType;
 
 constexpr ElementType kFloat32 = ElementType::kFloat32;
 
+bool IsNarrow(ElementType type) {
+  return type == ElementType::kFloat16 || type == ElementType::kBfloat16;
+}
+
 // Takes the expressions of one Row apart. A function that looks for something answers kNoExpr where
 // it is not there.
 class Parser {
@@ -35,7 +39,9 @@ class Parser {
       : pool_(pool), step_(step), row_(*step.As<program::Row>()), loops_(loops) {}
 
   std::shared_ptr<const RowNormalization> Parse() {
-    if (row_.roots.size() != 1 || step_.writes[0].type != kFloat32) return nullptr;
+    if (row_.roots.size() != 1) return nullptr;
+    root_ = FindUnrounded(row_.roots[0], step_.writes[0].type);
+    if (root_ == program::kNoExpr) return nullptr;
     const bool is_found = ParseSoftmax() || ParseHardmax() || ParseMoments() || ParseMeanSquare();
     if (!is_found || !IsElement(element_)) return nullptr;
     const ExprId roots[] = {element_};
@@ -45,6 +51,16 @@ class Parser {
   }
 
  private:
+  // The float32 that the result is, or is rounded from.
+  ExprId FindUnrounded(ExprId root, ElementType type) const {
+    if (type == kFloat32) return root;
+    const ExprNode& node = pool_[root];
+    const bool is_rounding =
+        IsNarrow(type) && node.op == ExprOp::kCast && node.type == type &&
+        static_cast<tensor::Rounding>(node.payload >> 1) == tensor::Rounding::kNearestEven;
+    if (!is_rounding || pool_[node.operands[0]].type != kFloat32) return program::kNoExpr;
+    return node.operands[0];
+  }
   bool Is(ExprId id, ExprOp op) const {
     return id != program::kNoExpr && pool_[id].op == op && pool_[id].type == kFloat32;
   }
@@ -77,6 +93,14 @@ class Parser {
   int FindRead(ExprId id) const {
     const bool is_read = Is(id, ExprOp::kLoad) && pool_[id].operands.empty();
     return is_read ? static_cast<int>(pool_[id].payload) : -1;
+  }
+  // Such a read, or one that is widened, or -1.
+  int FindParameter(ExprId id) const {
+    const ExprId narrow = FindOperand(id, ExprOp::kCast);
+    if (narrow == program::kNoExpr) return FindRead(id);
+    const ExprNode& load = pool_[narrow];
+    const bool is_read = load.op == ExprOp::kLoad && load.operands.empty() && IsNarrow(load.type);
+    return is_read ? static_cast<int>(load.payload) : -1;
   }
   // Whether no state and no result of a pass enters.
   bool IsElement(ExprId id) const {
@@ -111,7 +135,7 @@ class Parser {
         pool_[difference].operands[0] == element_ && IsResult(pool_[difference].operands[1], 0) &&
         IsState(row_.passes[0].results[0]) && IsState(row_.passes[1].results[0]);
     if (!is_softmax) return false;
-    const ExprId root = row_.roots[0];
+    const ExprId root = root_;
     if (Is(root, ExprOp::kDiv) && pool_[root].operands[0] == power &&
         IsResult(pool_[root].operands[1], 1)) {
       found_.form = RowNormalization::Form::kSoftmax;
@@ -124,7 +148,7 @@ class Parser {
 
   // One number where the position is that of the extreme, another elsewhere.
   bool ParseHardmax() {
-    const ExprId root = row_.roots[0];
+    const ExprId root = root_;
     if (row_.passes.size() != 1 || row_.axes != 1 || !Is(root, ExprOp::kSelect)) return false;
     const program::Row::Pass& pass = row_.passes[0];
     const std::optional<program::ArgExtreme> found = program::FindArgExtreme(pool_, pass.reduction);
@@ -199,12 +223,12 @@ class Parser {
     const auto is_scaled = [&](ExprId id) {
       found_.scale = -1;
       if (is_normalized(id)) return true;
-      found_.scale = FindRead(FindBeside(id, ExprOp::kMul, is_normalized));
+      found_.scale = FindParameter(FindBeside(id, ExprOp::kMul, is_normalized));
       return found_.scale >= 0;
     };
     found_.bias = -1;
     if (is_scaled(root)) return true;
-    found_.bias = FindRead(FindBeside(root, ExprOp::kAdd, is_scaled));
+    found_.bias = FindParameter(FindBeside(root, ExprOp::kAdd, is_scaled));
     return found_.bias >= 0;
   }
 
@@ -219,19 +243,20 @@ class Parser {
         IsResult(pool_[distance].operands[1], 0) && of_mean.number == found_.divisor.number &&
         of_mean.dim == found_.divisor.dim;
     found_.form = RowNormalization::Form::kMoments;
-    return is_distance && ParseNormalized(row_.roots[0], distance, 1);
+    return is_distance && ParseNormalized(root_, distance, 1);
   }
   bool ParseMeanSquare() {
     if (row_.passes.size() != 1) return false;
     element_ = FindSquared(FindAveraged(0));
     found_.form = RowNormalization::Form::kMeanSquare;
-    return element_ != program::kNoExpr && ParseNormalized(row_.roots[0], element_, 0);
+    return element_ != program::kNoExpr && ParseNormalized(root_, element_, 0);
   }
 
   const program::ExprPool& pool_;
   const program::Step& step_;
   const program::Row& row_;
   const LoopSet loops_;
+  ExprId root_ = program::kNoExpr;
   ExprId element_ = program::kNoExpr;
   RowNormalization found_{};
 };
@@ -265,7 +290,8 @@ class BoundNormalization final : public device::BoundKernel {
     constexpr int64_t kCostOfElement = 300;
     constexpr int64_t kCostOfRow = 20'000;
     const int64_t cost_of_row =
-        count_ * (kCostOfElement + (is_read_in_place_ ? 0 : element_.code().cost() + 100)) +
+        count_ * (kCostOfElement + (is_read_in_place_ ? 0 : element_.code().cost() + 100) +
+                  (narrow_ == nullptr ? 0 : 100)) +
         kCostOfRow;
     return runtime_.For(grid_.TileCount(0, row_begin_),
                         grid_.TileLanes(0, row_begin_) * cost_of_row,
@@ -290,6 +316,7 @@ class BoundNormalization final : public device::BoundKernel {
     scale_ = read(normalization_->scale);
     bias_ = read(normalization_->bias);
     const RowNormalization::Divisor& divisor = normalization_->divisor;
+    if (IsNarrow(result_.type)) narrow_ = FindCastLoop(kFloat32, result_.type);
     divisor_ = divisor.dim ? static_cast<float>(step.Number(*divisor.dim)) : divisor.number;
   }
 
@@ -320,28 +347,47 @@ class BoundNormalization final : public device::BoundKernel {
     constexpr int64_t kMaxComputed = 1 << 15;
     const bool can_be = result_.guards.empty() && step_along(result_) == 1 &&
                         is_parameter(scale_) && is_parameter(bias_) &&
-                        (is_read_in_place_ || count <= kMaxComputed);
-    if (!can_be) return false;
+                        ((is_read_in_place_ && narrow_ == nullptr) || count <= kMaxComputed);
+    // Not every instruction set has a loop for float16.
+    if (!can_be || (IsNarrow(result_.type) && narrow_ == nullptr)) return false;
+    // Widened parameters are those of all rows that a loop takes.
+    const auto is_of_each_row = [&](const Access& access) {
+      return row_begin_ > 0 && access.form.steps[static_cast<size_t>(row_begin_ - 1)] != 0;
+    };
+    for (const Access* parameter : {&scale_, &bias_}) {
+      if (parameter->buffer == program::kNoBuffer || !IsNarrow(parameter->type)) continue;
+      if (is_of_each_row(*parameter) || count > kMaxComputed) return false;
+      if (FindCastLoop(parameter->type, kFloat32) == nullptr) return false;
+      has_narrow_parameters_ = true;
+    }
     scale_is_number_ = step_along(scale_) == 0;
     bias_is_number_ = step_along(bias_) == 0;
     constexpr int64_t kTileElements = 1 << 12;
     grid_.Tile(row_begin_, grid_.rank(), count);
     grid_.Tile(0, row_begin_, std::max<int64_t>(1, kTileElements / count));
     int64_t scratch_bytes = 0;
+    tile_lanes_ = grid_.TileLanes(0, grid_.rank());
     if (!is_read_in_place_) {
-      tile_lanes_ = grid_.TileLanes(0, grid_.rank());
       element_.LayOut(grid_, tile_lanes_);
       scratch_bytes += element_.scratch_bytes();
     }
     if (normalization_->form == Form::kLogSoftmax) {
-      scratch_bytes += std::max(count, kRowGroupElements) * static_cast<int64_t>(sizeof(float));
+      scratch_bytes += FloatBytes(std::max(count, kRowGroupElements));
     }
+    if (narrow_ != nullptr) scratch_bytes += FloatBytes(tile_lanes_);
+    if (has_narrow_parameters_) scratch_bytes += 2 * FloatBytes(count);
     runtime_.scratch().Reserve(scratch_bytes);
     if (normalization_->form <= Form::kLogSoftmax) {
       softmax_ =
           FindSoftmaxLoop(normalization_->form == Form::kLogSoftmax, runtime_.settings().loops);
     }
     return true;
+  }
+
+  // Of so many floats in scratch memory, in whole lines.
+  static int64_t FloatBytes(int64_t count) {
+    constexpr int64_t kLine = 64;
+    return (count * static_cast<int64_t>(sizeof(float)) + kLine - 1) / kLine * kLine;
   }
 
   static const float* Find(const Access& access, const Box& box, device::Addresses addresses) {
@@ -355,7 +401,18 @@ class BoundNormalization final : public device::BoundKernel {
       frame.emplace(element_, addresses, scratch, tile_lanes_);
       scratch += element_.scratch_bytes();
     }
-    auto* const exponentials = reinterpret_cast<float*>(scratch);
+    const auto take = [&scratch](bool is_needed, int64_t count) -> float* {
+      if (!is_needed) return nullptr;
+      auto* const floats = reinterpret_cast<float*>(scratch);
+      scratch += FloatBytes(count);
+      return floats;
+    };
+    Rooms rooms;
+    rooms.exponentials =
+        take(normalization_->form == Form::kLogSoftmax, std::max(count_, kRowGroupElements));
+    rooms.result = take(narrow_ != nullptr, tile_lanes_);
+    rooms.scale = take(has_narrow_parameters_, count_);
+    rooms.bias = take(has_narrow_parameters_, count_);
     Box box;
     box.extents.fill(1);
     box.rank = grid_.rank();
@@ -367,14 +424,52 @@ class BoundNormalization final : public device::BoundKernel {
         frame->Run(box);
         computed = reinterpret_cast<const float*>(frame->root(0));
       }
-      RunTile(addresses, box, computed, exponentials);
+      RunTile(addresses, box, computed, rooms);
       grid_.MoveOn(0, row_begin_, box);
+    }
+  }
+
+  // Scratch memory, where it is needed.
+  struct Rooms {
+    float* exponentials;
+    float* result;  // before it is rounded
+    float* scale;   // of all elements of a row, widened
+    float* bias;
+  };
+
+  // The parameter's elements for rows at the box's begin, widened where they are narrow.
+  const float* FindParameter(const Access& access, const Box& box, device::Addresses addresses,
+                             bool is_number, float* room) const {
+    if (access.buffer == program::kNoBuffer || !IsNarrow(access.type)) {
+      return Find(access, box, addresses);
+    }
+    Convert(FindCastLoop(access.type, kFloat32), AddressOf(access, box, addresses[access.buffer]),
+            is_number ? 1 : count_, reinterpret_cast<std::byte*>(room));
+    return room;
+  }
+
+  static void Convert(Loop loop, const std::byte* from, int64_t count, std::byte* to) {
+    LoopOperands operands{};
+    operands.result = to;
+    operands.inputs[0] = from;
+    operands.lanes = count;
+    loop(operands);
+  }
+
+  // Rounds what loops wrote to the rows of the result.
+  void WriteNarrow(const RowOperands& rows, std::byte* result, int64_t result_step) const {
+    const bool is_dense = result_step == count_;
+    const int64_t lines = is_dense ? 1 : rows.rows;
+    const int64_t length = is_dense ? rows.rows * count_ : count_;
+    for (int64_t line = 0; line < lines; ++line) {
+      Convert(narrow_, reinterpret_cast<const std::byte*>(rows.result + line * count_), length,
+              result + line * result_step * result_.lane_bytes);
     }
   }
 
   // Rows along the last of the outer axes at once.
   void RunTile(device::Addresses addresses, const Box& tile, const float* computed,
-               float* exponentials) const {
+               const Rooms& rooms) const {
     Box box = tile;
     const int axis = row_begin_ - 1;
     const int64_t rows = axis < 0 ? 1 : tile.extents[static_cast<size_t>(axis)];
@@ -385,16 +480,23 @@ class BoundNormalization final : public device::BoundKernel {
       MomentOperands operands{
           .rows = {.x = computed != nullptr ? computed : Find(x_, box, addresses),
                    .x_step = computed != nullptr ? count_ : step_of(x_),
-                   .result = const_cast<float*>(Find(result_, box, addresses)),
-                   .result_step = step_of(result_),
+                   .result = narrow_ != nullptr ? rooms.result
+                                                : const_cast<float*>(Find(result_, box, addresses)),
+                   .result_step = narrow_ != nullptr ? count_ : step_of(result_),
                    .rows = rows,
                    .count = count_},
           .subtracts_mean = normalization_->form == Form::kMoments,
           .divisor = divisor_,
           .epsilon = normalization_->epsilon,
-          .scale = {Find(scale_, box, addresses), step_of(scale_), scale_is_number_},
-          .bias = {Find(bias_, box, addresses), step_of(bias_), bias_is_number_}};
-      RunRows(operands, exponentials);
+          .scale = {FindParameter(scale_, box, addresses, scale_is_number_, rooms.scale),
+                    step_of(scale_), scale_is_number_},
+          .bias = {FindParameter(bias_, box, addresses, bias_is_number_, rooms.bias),
+                   step_of(bias_), bias_is_number_}};
+      RunRows(operands, rooms.exponentials);
+      if (narrow_ != nullptr) {
+        WriteNarrow(operands.rows, AddressOf(result_, box, addresses[result_.buffer]),
+                    step_of(result_));
+      }
       if (computed != nullptr) computed += rows * count_;
       for (int outer = axis; outer-- > 0;) {
         const auto at = static_cast<size_t>(outer);
@@ -433,6 +535,8 @@ class BoundNormalization final : public device::BoundKernel {
   bool is_read_in_place_ = false;
   bool scale_is_number_ = false;
   bool bias_is_number_ = false;
+  bool has_narrow_parameters_ = false;
+  Loop narrow_ = nullptr;  // rounds the result; null where it is float32
   float divisor_ = 0;
   int64_t count_ = 0;
   int row_begin_ = 0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RowNormalization: a Row of float32 that is Softmax, LogSoftmax, Hardmax, LayerNormalization,
+// RowNormalization: a Row in float32 that is Softmax, LogSoftmax, Hardmax, LayerNormalization,
 // RMSNormalization or InstanceNormalization as core/ops writes them, told from others by its
 // expressions. Where rows lie together in memory, a loop of its own takes each from start to end.
+// The result may be rounded to a narrower float, and operands may be widened from one.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_ROW_NORMALIZATION_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_ROW_NORMALIZATION_H_
@@ -41,7 +42,7 @@ struct RowNormalization {
   program::Extreme extreme;
   float chosen = 0;
   float others = 0;
-  // kMoments, kMeanSquare: as of NormalizeRows. Reads, or -1.
+  // kMoments, kMeanSquare: as of NormalizeRows. Reads, of float32 or a narrower float, or -1.
   Divisor divisor;
   float epsilon = 0;
   int scale = -1;

@@ -24,6 +24,7 @@
 #include "backends/core/program/verify.h"
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step.h"
+#include "backends/core/tensor/convert.h"
 #include "backends/cpu/engine/testing/engine_device.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
@@ -55,17 +56,18 @@ const Operator kOperators[] = {
     {"InstanceNormalization", 6, Form::kMoments, 2, true},
 };
 
-graph::Type TypeOf(const Extents& extents) {
+graph::Type TypeOf(const Extents& extents, ElementType element) {
   graph::Type type;
   type.kind = graph::Type::Kind::kTensor;
-  type.element = kFloat32;
+  type.element = element;
   type.extents.emplace();
   for (const int64_t extent : extents) type.extents->push_back({.number = extent, .symbol = ""});
   return type;
 }
 
 // Rows of the last axis of [outer, channels, length].
-std::unique_ptr<program::Program> Lower(const Operator& op, const Extents& extents) {
+std::unique_ptr<program::Program> Lower(const Operator& op, const Extents& extents,
+                                        ElementType type = kFloat32) {
   graph::Graph graph;
   graph::Node node;
   node.op_type = op.op_type;
@@ -73,7 +75,7 @@ std::unique_ptr<program::Program> Lower(const Operator& op, const Extents& exten
   for (int k = 0; k <= op.parameters; ++k) {
     graph::Value value;
     value.name = "input" + std::to_string(k);
-    value.type = TypeOf(k == 0 ? extents : Extents{extents[op.is_per_channel ? 1 : 2]});
+    value.type = TypeOf(k == 0 ? extents : Extents{extents[op.is_per_channel ? 1 : 2]}, type);
     node.inputs.push_back(graph.AddValue(std::move(value)));
     graph.inputs.push_back(node.inputs.back());
   }
@@ -268,6 +270,77 @@ TEST(RowNormalizationTest, IsNoOtherRow) {
     }
     EXPECT_NE(Find(*program), nullptr);
   }
+}
+
+// Elements that are widened first, parameters too, and results that are rounded: to the same bits,
+// whether a loop of its own takes the rows or, where each row has a parameter of its own, none
+// does.
+TEST(RowNormalizationTest, NarrowRowsAgreeWithTheReference) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    Shredder shredder;
+    EngineDevice device(shredder, {.loops = LoopSet::kReference, .worth_a_thread = 0});
+    reference::Device reference;
+    Runtime runtime(shredder);
+    const std::vector<int64_t> dims;
+    std::mt19937 random(10);
+    for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16}) {
+      const bool has_loops =
+          FindCastLoop(kFloat32, type) != nullptr && FindCastLoop(type, kFloat32) != nullptr;
+      for (const Operator& op : kOperators) {
+        // Others round in between.
+        if (op.form != Form::kMoments && op.form != Form::kMeanSquare) continue;
+        for (const int64_t length : {1, 7, 16, 33, 64, 100, 129, 300, 1000, 5000}) {
+          SCOPED_TRACE(testing::Message() << op.op_type << " of " << Name(type) << ", " << length);
+          reference::RandomStep made;
+          made.program = std::move(*Lower(op, {2, 3, length}, type));
+          for (const program::Buffer& buffer : made.program.buffers) {
+            Extents shape;
+            for (const program::Dim& dim : buffer.shape) shape.push_back(dim.constant());
+            tensor::Tensor tensor = *tensor::Tensor::Allocate(type, shape);
+            std::uniform_real_distribution<double> draw(-3, 3);
+            for (int64_t k = 0; k < tensor.element_count(); ++k) {
+              tensor::StoreScalar(type, tensor.mutable_data(), k, {.f = draw(random)});
+            }
+            made.buffers.push_back(std::move(tensor));
+          }
+          const program::Step& step = made.program.steps[0];
+          const std::shared_ptr<const RowNormalization> found = Find(made.program);
+          ASSERT_NE(found, nullptr);
+          EXPECT_EQ(found->form, op.form);
+          const auto bound =
+              BindRowNormalization(found, device::Bind(made.program, step, dims), runtime);
+          if (length >= 33) {
+            EXPECT_EQ(bound == nullptr, op.is_per_channel || !has_loops);
+          }
+          const auto expected = RunStep(reference, made);
+          const auto actual = RunStep(device, made);
+          ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().Text();
+          const auto result = static_cast<size_t>(step.writes[0].buffer);
+          const tensor::Tensor& x = (*expected)[result];
+          const tensor::Tensor& y = (*actual)[result];
+          for (int64_t k = 0; k < x.element_count(); ++k) {
+            ASSERT_EQ(std::memcmp(x.data() + 2 * k, y.data() + 2 * k, 2), 0)
+                << "element " << k << ": " << tensor::LoadScalar(type, y.data(), k).f
+                << " instead of " << tensor::LoadScalar(type, x.data(), k).f;
+          }
+        }
+      }
+    }
+  });
+}
+
+// A result that is rounded another way is no such row.
+TEST(RowNormalizationTest, IsNoRowThatRoundsOtherwise) {
+  const std::unique_ptr<program::Program> program =
+      Lower(kOperators[3], {2, 3, 40}, ElementType::kBfloat16);
+  ASSERT_NE(Find(*program), nullptr);
+  program::Row& row = *program->steps[0].As<program::Row>();
+  program::ExprNode node = program->exprs[row.roots[0]];
+  ASSERT_EQ(node.op, program::ExprOp::kCast);
+  node.payload = static_cast<uint64_t>(tensor::Rounding::kUp) << 1;
+  row.roots[0] = program->exprs.Add(node);
+  EXPECT_EQ(Find(*program), nullptr);
 }
 
 TEST(RowNormalizationTest, WritesOverItsOperand) {
