@@ -116,7 +116,8 @@ Status Experts::Check() {
     const std::optional<int64_t> length = d_.Extent(0, 1);
     tokens = tokens && length ? std::optional(*tokens * *length) : std::nullopt;
   }
-  is_gathered_ = tokens && *tokens < experts_ && *tokens * k_ < experts_;
+  // Compared by division: tokens are as many as a caller says.
+  is_gathered_ = tokens && *tokens < (experts_ + k_ - 1) / k_;
   return base::Ok();
 }
 
@@ -282,6 +283,20 @@ Status DefineQMoE(Definition& d) {
     return d.Unsupported("Attribute weights_prepacked is " +
                          std::to_string(d.Int("weights_prepacked")) +
                          "; weights are in the order of the standard (0, or -1 on a processor).");
+  }
+  // Weights of floats of 4 or 8 bits, and what scales them.
+  for (const int weights :
+       {kQuantizedLayers.fc1.weights, kQuantizedLayers.fc2.weights, kQuantizedLayers.fc3.weights}) {
+    if (d.Has(weights) && d.Type(weights) != ElementType::kUint8) {
+      return d.Unsupported("Input " + std::to_string(weights) + " is " +
+                           std::string(tensor::Name(d.Type(weights))) +
+                           "; weights are integers in uint8.");
+    }
+  }
+  for (int input = kQuantizedLayers.router_weights + 1; input < d.input_count(); ++input) {
+    if (!d.Has(input)) continue;
+    return d.Unsupported("Input " + std::to_string(input) +
+                         " scales floats of few bits; weights are integers.");
   }
   return Experts(d, kQuantizedLayers).Define();
 }
