@@ -93,8 +93,38 @@ TEST_P(SharingTest, RunsOfTheSameMemoryAreRecordedOnce) {
   const onnxGraphCounters after = *graph->Counters();
   EXPECT_EQ(after.recordings, before.recordings);
   EXPECT_EQ(after.submissions - before.submissions, 4U);
-  // Other memory, and the first again.
-  for (uint32_t seed = 9; seed <= 14; ++seed) run_to(scores[seed / 2 % 2], seed);
+}
+
+// So do those who go through two, three or four buffers in turn. Of five nothing is recorded, and
+// all is right.
+TEST_P(SharingTest, BuffersInTurnAreRecordedOnceEach) {
+  const Backend backend = InitBackend();
+  const auto graph = backend.InitGraph(DigitsModel());
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  std::vector<CUdeviceptr> images;
+  std::vector<CUdeviceptr> scores;
+  for (const size_t buffers : {2, 3, 4, 5}) {
+    while (images.size() < buffers) {
+      images.push_back(Allocate(kBatch * kPixels));
+      scores.push_back(Allocate(kBatch * kClasses));
+    }
+    onnxGraphCounters steady = {};
+    for (uint32_t run = 0; run < 5 * buffers; ++run) {
+      if (run == 3 * buffers) steady = *graph->Counters();
+      const size_t k = run % buffers;
+      const std::vector<float> values = Images(run + 1);
+      Write(images[k], values);
+      const Outcome bound =
+          graph->SetIO(std::vector{ImageTensor(images[k])}, std::vector{ScoreTensor(scores[k])});
+      ASSERT_TRUE(bound.ok()) << bound.error().Text();
+      const Outcome ran = graph->RunAndWait();
+      ASSERT_TRUE(ran.ok()) << ran.error().Text();
+      EXPECT_THAT(Read(scores[k], kBatch * kClasses), IsCloseTo(Expected(values)));
+    }
+    const onnxGraphCounters last = *graph->Counters();
+    EXPECT_EQ(last.recordings, steady.recordings) << buffers << " buffers";
+    if (buffers < 5) EXPECT_EQ(last.submissions - steady.submissions, 2 * buffers);
+  }
 }
 
 TEST_P(SharingTest, UnfitMemoryIsRefusedWithTheReason) {

@@ -109,7 +109,8 @@ HostBoundary::HostBoundary(Executor& executor, const device::Queue* queue)
     : executor_(executor),
       has_queue_(queue != nullptr),
       counts_submissions_(queue != nullptr && queue->submission_count() >= 0),
-      recordings_(std::make_shared<Recordings>(executor.plan().counters())) {
+      recordings_(std::make_shared<Recordings>(executor.plan().counters(),
+                                               executor.plan().segments().size())) {
   if (has_queue_) executor_.RecordInto(recordings_.get());
 }
 

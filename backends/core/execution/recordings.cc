@@ -92,13 +92,16 @@ void Recordings::Keep(Entry entry) {
   const std::lock_guard lock(mutex_);
   if (const auto found = Find(entry); found != entries_.end()) entries_.erase(found);
   entries_.push_front(std::move(entry));
-  int recordings = 0;
+  // Entries of segments that ran once are as few, so that extents in turn, more than are kept, are
+  // put in as they are and not recorded again and again.
+  const size_t max_entries = 2 * max_recordings_;
+  size_t recordings = 0;
   size_t count = 0;
   for (auto at = entries_.begin(); at != entries_.end();) {
     const auto next = std::next(at);
     if (at->recording != nullptr) ++recordings;
     ++count;
-    if (count > kMaxEntries || (at->recording != nullptr && recordings > kMaxRecordings)) {
+    if (count > max_entries || (at->recording != nullptr && recordings > max_recordings_)) {
       entries_.erase(at);
     }
     at = next;

@@ -2,13 +2,14 @@
 //
 // Recordings: what the runs of a graph put into queues that record (device/recording_queue.h): what
 // a segment puts in for one binding and one set of addresses is recorded at its second run, or at
-// the first that the caller captures, and replayed from then on. A few are kept, those that were
-// used last. A recording goes before anything that it names: it keeps its binding, and whoever
-// gives memory back says so before.
+// the first that the caller captures, and replayed from then on. A few of each segment are kept,
+// those that were used last. A recording goes before anything that it names: it keeps its binding,
+// and whoever gives memory back says so before.
 
 #ifndef ONNXIFI_BACKENDS_CORE_EXECUTION_RECORDINGS_H_
 #define ONNXIFI_BACKENDS_CORE_EXECUTION_RECORDINGS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -27,10 +28,12 @@ namespace onnxifi::execution {
 // Any thread.
 class Recordings {
  public:
+  // Per segment.
   static constexpr int kMaxRecordings = 8;
 
-  // `counters` outlives it.
-  explicit Recordings(plan::Counters& counters) : counters_(counters) {}
+  // Of a graph of so many segments. `counters` outlives it.
+  Recordings(plan::Counters& counters, size_t segments)
+      : counters_(counters), max_recordings_(kMaxRecordings * std::max<size_t>(segments, 1)) {}
 
   // What a segment puts in: its kernels, at `addresses` by BufferId. `buffers` are all that they
   // touch, less the constants.
@@ -56,10 +59,6 @@ class Recordings {
     std::vector<std::byte*> addresses;                   // by place in the segment's buffers
     std::shared_ptr<const device::Recording> recording;  // null: it ran once
   };
-  // Entries of segments that ran once are as few, so that extents in turn, more than are kept, are
-  // put in as they are and not recorded again and again.
-  static constexpr size_t kMaxEntries = size_t{2} * kMaxRecordings;
-
   std::list<Entry>::iterator Find(const Entry& key);
   // Null if any of it fails.
   static std::shared_ptr<const device::Recording> Record(device::Queue& queue,
@@ -69,6 +68,7 @@ class Recordings {
   void Drop(const Entry& key);
 
   plan::Counters& counters_;
+  const size_t max_recordings_;
   // Entries also end under it: whoever is told that there is none left for his memory gives it
   // back.
   mutable std::mutex mutex_;

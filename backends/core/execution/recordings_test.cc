@@ -295,6 +295,48 @@ TEST(RecordingsTest, SegmentsBehindACutAreRecordedToo) {
   EXPECT_EQ(device.mistake_count(), 0);
 }
 
+// Four lengths in turn, as of callers with four buffers: each segment keeps its recordings,
+// however many segments there are.
+TEST(RecordingsTest, SegmentsDoNotTakeRecordingsFromEachOther) {
+  ProgramMaker maker;
+  const Dim n = maker.program.dims->NewSymbol("N", /*is_data=*/false);
+  Operand count = maker.Input({1}, ElementType::kInt64);
+  const Operand x = maker.Input({n});
+  constexpr int kCuts = 3;
+  for (int k = 0; k < kCuts; ++k) {
+    const Dim rows = maker.program.dims->NewSymbol("rows" + std::to_string(k), /*is_data=*/true);
+    count = maker.Map({1}, {count}, Double);
+    program::Cut cut;
+    cut.first_symbol = rows.node()->symbol;
+    cut.count = 1;
+    maker.AddStep({{1}, {count.view}, {}, cut});
+    maker.Output(maker.Map({rows, n}, {x}, Double));
+  }
+  FarDevice device;
+  {
+    Ready ready(device, std::move(maker.program));
+    const auto run = [&](int64_t length) {
+      const auto outputs = ready.Run({Integers({1}), Floats(Numbers(length, 5))});
+      ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+      EXPECT_EQ((*outputs)[kCuts - 1].extents(), (tensor::Extents{1 << kCuts, length}));
+    };
+    run(100);  // all others fit into its memory
+    for (int round = 0; round < 2; ++round) {
+      for (int64_t length = 5; length < 9; ++length) run(length);
+    }
+    const uint64_t recorded = ready.counters().recordings;
+    EXPECT_EQ(ready.recordings(), static_cast<int>(recorded));
+    EXPECT_GT(recorded, static_cast<uint64_t>(Recordings::kMaxRecordings));
+    const int64_t enqueued = device.enqueued_count();
+    for (int round = 0; round < 3; ++round) {
+      for (int64_t length = 5; length < 9; ++length) run(length);
+    }
+    EXPECT_EQ(ready.counters().recordings, recorded);
+    EXPECT_EQ(device.enqueued_count(), enqueued);
+  }
+  EXPECT_EQ(device.mistake_count(), 0);
+}
+
 TEST(RecordingsTest, WhatReadsTheResultOfAControlStepIsNotRecorded) {
   ProgramMaker maker;
   const Dim n = maker.program.dims->NewSymbol("N", /*is_data=*/false);

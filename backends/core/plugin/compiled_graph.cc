@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <list>
 #include <map>
 #include <string>
 #include <utility>
@@ -167,6 +169,11 @@ class PreparedBinding : public abi::Binding {
   std::vector<std::shared_ptr<const void>> imports_;
 };
 
+// As many as callers have buffers in turn. Each has recordings of its own in every segment, of
+// which execution keeps some more.
+constexpr size_t kMaxKeptBindings = 4;
+static_assert(kMaxKeptBindings < execution::Recordings::kMaxRecordings);
+
 // Whether all tensors are addresses of the device's memory, of which a binding keeps nothing.
 bool IsOfAddresses(const abi::GraphTensors& tensors) {
   const auto is_address = [](const TensorDescriptor& tensor) {
@@ -323,33 +330,35 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   if (specialisations_ != nullptr && !(*prepared)->is_tiny) {
     binding->SetShape(std::move(symbols), std::move(extents));
   }
-  std::shared_ptr<const abi::Binding> bound = std::move(binding);
-  if (IsOfAddresses(bound->tensors())) {
-    // The one before ends behind the lock.
-    std::shared_ptr<const abi::Binding> last = bound;
-    const std::lock_guard lock(last_binding_mutex_);
-    last_binding_.swap(last);
-  }
-  return bound;
+  if (IsOfAddresses(binding->tensors())) KeepBinding(binding);
+  return std::shared_ptr<const abi::Binding>(std::move(binding));
 }
 
 std::shared_ptr<const abi::Binding> CompiledGraph::FindSameBinding(
-    const abi::GraphTensors& tensors) const {
-  std::shared_ptr<const abi::Binding> last;
-  {
-    const std::lock_guard lock(last_binding_mutex_);
-    last = last_binding_;
-  }
+    const abi::GraphTensors& tensors) {
+  if (!IsOfAddresses(tensors)) return nullptr;
   const auto is_same = [](const TensorDescriptor& a, const TensorDescriptor& b) {
     return a.name == b.name && a.data_type == b.data_type && a.memory_type == b.memory_type &&
            a.shape == b.shape && a.buffer == b.buffer;
   };
-  if (last == nullptr || !IsOfAddresses(tensors) ||
-      !std::ranges::equal(last->tensors().inputs, tensors.inputs, is_same) ||
-      !std::ranges::equal(last->tensors().outputs, tensors.outputs, is_same)) {
-    return nullptr;
+  const std::lock_guard lock(kept_bindings_mutex_);
+  const auto found = std::ranges::find_if(kept_bindings_, [&](const auto& kept) {
+    return std::ranges::equal(kept->tensors().inputs, tensors.inputs, is_same) &&
+           std::ranges::equal(kept->tensors().outputs, tensors.outputs, is_same);
+  });
+  if (found == kept_bindings_.end()) return nullptr;
+  kept_bindings_.splice(kept_bindings_.begin(), kept_bindings_, found);
+  return kept_bindings_.front();
+}
+
+void CompiledGraph::KeepBinding(std::shared_ptr<const abi::Binding> binding) {
+  // What is kept no longer ends behind the lock.
+  std::list<std::shared_ptr<const abi::Binding>> oldest;
+  const std::lock_guard lock(kept_bindings_mutex_);
+  kept_bindings_.push_front(std::move(binding));
+  if (kept_bindings_.size() > kMaxKeptBindings) {
+    oldest.splice(oldest.begin(), kept_bindings_, std::prev(kept_bindings_.end()));
   }
-  return last;
 }
 
 Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi::Binding> binding,

@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_COMPILED_GRAPH_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_COMPILED_GRAPH_H_
 
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -80,9 +81,11 @@ class CompiledGraph : public abi::Graph {
   enum class HostMemory : uint8_t { kCopied, kImported };
   base::Result<std::shared_ptr<const abi::Binding>> BindWith(abi::GraphTensors tensors,
                                                              HostMemory host_memory);
-  // The last binding, if it is of the same tensors, all of them addresses of the device: callers
-  // set them anew for each run, and what was recorded of the first runs serves the later ones.
-  std::shared_ptr<const abi::Binding> FindSameBinding(const abi::GraphTensors& tensors) const;
+  // The kept binding of the same tensors, all of them addresses of the device; null without one.
+  // Callers set them anew for each run, often from a few buffers in turn, and what was recorded of
+  // the first runs serves the later ones.
+  std::shared_ptr<const abi::Binding> FindSameBinding(const abi::GraphTensors& tensors);
+  void KeepBinding(std::shared_ptr<const abi::Binding> binding);
   // Prepares the plan when it is first called, which is when tensors are first bound: by then the
   // caller may have let go of the model, which counts beside weights and what is packed of them.
   base::Status Prepare();
@@ -112,9 +115,9 @@ class CompiledGraph : public abi::Graph {
   std::shared_ptr<const execution::RunProfile> last_profile_;
   // What that run ran; null for the plan for all shapes. Guarded and shared alike.
   std::shared_ptr<const Specialisation> last_specialisation_;
-  mutable std::mutex last_binding_mutex_;
-  // Of addresses alone; null before. Guarded by last_binding_mutex_.
-  std::shared_ptr<const abi::Binding> last_binding_;
+  std::mutex kept_bindings_mutex_;
+  // Of addresses alone, the one that was used last first. Guarded by kept_bindings_mutex_.
+  std::list<std::shared_ptr<const abi::Binding>> kept_bindings_;
 };
 
 }  // namespace onnxifi::plugin
