@@ -95,6 +95,10 @@ RecipeResult SelectGathered(Question& question, std::string_view /*name*/) {
   return convolution::SelectGathered(question.facts);
 }
 
+RecipeResult SelectFewChannels(Question& question, std::string_view /*name*/) {
+  return convolution::SelectFewChannels(question.facts);
+}
+
 RecipeResult SelectFewOutputs(Question& question, std::string_view /*name*/) {
   return convolution::SelectFewOutputs(question.facts);
 }
@@ -245,6 +249,7 @@ constexpr std::string_view kLastForTwoAxes = "planar";
 constexpr Implementation kImplementations[] = {
     {"merged axes", IsAlongThreeAxes, SelectMergedAxes},
     {"winograd of frames", IsAlongThreeAxes, SelectWinogradFrames},
+    {"few channels", IsConvolution, SelectFewChannels},
     {"winograd", IsConvolution, OwnConvolution<convolution::SelectWinograd>},
     {"pointwise", IsConvolution, OwnConvolution<convolution::SelectPointwise>},
     {"depthwise", IsConvolution, OwnConvolution<convolution::SelectDepthwise>},
@@ -321,8 +326,10 @@ device::FusedSelection Selector::SelectFused(device::FusableSteps fusable) const
 }
 
 // Every implementation of a convolution reads and writes this order fastest, without a reorder
-// before and after it; oneDNN's takes whatever the others do, and more.
+// before and after it, but for that of few channels; oneDNN's takes whatever the others do, and
+// more.
 bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
+  if (IsConvolution(facts.step) && convolution::SelectFewChannels(facts).ok()) return false;
   return onednn::SelectConvolution(facts, EdgePlacement::kInPrimitive, "").ok() ||
          (IsConvolution(facts.step) && integer::SelectProduct(facts).ok()) ||
          (IsTransposed(facts.step) && convolution::SelectTransposed(facts).ok());

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -51,14 +52,18 @@ struct Layout {
 class RandomConvolution {
  public:
   explicit RandomConvolution(uint32_t seed) : random_(seed) {
-    // Pointwise, 3 x 3, any, any of planes, any with a kernel per channel.
-    const int kind = static_cast<int>(Roll(0, 4));
-    const bool is_planar = kind == 3;
+    // Pointwise, 3 x 3, any, any of planes, any with a kernel per channel, any of few channels.
+    const int kind = static_cast<int>(Roll(0, 5));
+    const bool is_few = kind == 5;
+    const bool is_planar = kind == 3 || (is_few && Chance(50));
     const bool is_depthwise = kind == 4;
-    is_line_ = is_depthwise && Chance(40);
-    const int64_t group = is_depthwise ? Roll(8, 70) : !is_planar && Chance(40) ? Roll(2, 4) : 1;
-    const int64_t in = is_depthwise ? group : group * Roll(1, is_planar ? 4 : 24);
-    const int64_t out = is_depthwise ? group : group * Roll(1, 48);
+    is_line_ = (is_depthwise || is_few) && Chance(40);
+    const int64_t group = is_depthwise                           ? Roll(8, 70)
+                          : is_few || (!is_planar && Chance(40)) ? Roll(1, 4)
+                                                                 : 1;
+    const int64_t in = is_depthwise ? group : group * Roll(1, is_few ? 8 : is_planar ? 4 : 24);
+    // Those of few channels are few in and out.
+    const int64_t out = is_depthwise ? group : group * (is_few ? Roll(1, 7) : Roll(8, 48));
     kernel_ = kind == 0                                   ? 1
               : kind == 1 || (is_depthwise && Chance(30)) ? 3
                                                           : Roll(1, is_depthwise ? 8 : 5);
@@ -86,8 +91,12 @@ class RandomConvolution {
       source_.x = Roll(low, 90);
     }
     auto extent = [&](int64_t along) { return (along + 2 * pad_ - reach) / stride_ + 1; };
-    result_ = {source_.n, out, is_line_ ? 1 : extent(source_.y), extent(source_.x),
-               Chance(50) ? Roll(1, 9) : 0};
+    result_ = {source_.n,
+               out,
+               is_line_ ? 1 : extent(source_.y),
+               extent(source_.x),
+               Chance(50) ? Roll(1, 9) : 0,
+               /*is_planar=*/is_few && Chance(50)};
     contract_.form = Contract::Form::kConv;
     contract_.group = group;
     contract_.inner = {in / group, kernel_, kernel_};
@@ -244,18 +253,17 @@ class RandomConvolution {
     for (int64_t n = 0; n < result_.n; ++n) {
       for (int64_t y = 0; y < result_.y; ++y) {
         for (int64_t x = 0; x < result_.x; ++x) {
-          for (int64_t m = 0; m < result_.pixel(); ++m) {
-            const float value = found[static_cast<size_t>(result_.At(n, m, y, x))];
-            if (m >= result_.c) {
-              ASSERT_EQ(value, kUntouched) << "between pixels";
-            } else {
-              ASSERT_NEAR(value, Expected(n, m, y, x), 3e-5)
-                  << n << ", " << m << ", " << y << ", " << x;
-            }
+          for (int64_t m = 0; m < result_.c; ++m) {
+            ASSERT_NEAR(found[static_cast<size_t>(result_.At(n, m, y, x))], Expected(n, m, y, x),
+                        3e-5)
+                << n << ", " << m << ", " << y << ", " << x;
           }
         }
       }
     }
+    const auto untouched = std::ranges::count(found, kUntouched);
+    EXPECT_EQ(untouched, result_.size() - result_.n * result_.c * result_.y * result_.x)
+        << "between pixels or rows";
   }
 
   std::mt19937 random_;
@@ -286,14 +294,16 @@ void Compare(int threads, uint32_t first_seed, uint32_t end_seed,
 TEST(RandomConvolutionTest, AgreesWithFloat64OnEveryKernel) {
   std::map<std::string, int> counts;
   for (const int threads : {1, 2, 3}) {
-    Compare(threads, static_cast<uint32_t>(threads) * 100,
-            static_cast<uint32_t>(threads) * 100 + 85, counts);
+    Compare(threads, static_cast<uint32_t>(threads) * 1000,
+            static_cast<uint32_t>(threads) * 1000 + 100, counts);
   }
   for (const auto& [name, count] : counts) std::printf("%s: %d\n", name.c_str(), count);
   EXPECT_GE(counts["pointwise"], 30);
   EXPECT_GE(counts["winograd"], 20);
   EXPECT_GE(counts["direct"], 20);
   EXPECT_GE(counts["planar"], 20);
+  EXPECT_GE(counts["few channels"], 15);
+  EXPECT_GE(counts["few channels, one axis"], 8);
   EXPECT_GE(counts["depthwise"], 15);
   EXPECT_GE(counts["depthwise, one axis"], 10);
 }
@@ -302,8 +312,9 @@ TEST(RandomConvolutionTest, AgreesOnEveryInstructionSet) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     std::map<std::string, int> counts;
-    Compare(/*threads=*/2, 1000, 1080, counts);
-    for (const char* kernel : {"pointwise", "winograd", "direct", "planar", "depthwise"}) {
+    Compare(/*threads=*/2, 9000, 9100, counts);
+    for (const char* kernel :
+         {"pointwise", "winograd", "direct", "planar", "depthwise", "few channels"}) {
       EXPECT_GE(counts[kernel], 3) << kernel;
     }
   });

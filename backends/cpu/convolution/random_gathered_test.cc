@@ -179,10 +179,16 @@ class RandomGathered {
     const std::string_view implementation = selection->recipe->implementation();
     implementation_ = implementation;
     constexpr int64_t kMinDepth = 32;
-    if (is_few_ && contract_.group == 1 && source_.c * taps_ < kMinDepth) return;
+    const bool has_few_channels = is_few_ && source_.c / contract_.group <= 8;
+    const bool is_for_few_channels = has_few_channels && kernel_.size() <= 2;
+    if (!is_for_few_channels && is_few_ && contract_.group == 1 && source_.c * taps_ < kMinDepth) {
+      return;
+    }
     const bool is_for_two_axes = kernel_.size() == 2 || convolution::MergeAxes(step_);
     if (!program_.has_fast_algorithms && !is_for_two_axes && (!is_few_ || contract_.group == 1)) {
-      ASSERT_EQ(implementation, is_few_ ? "few outputs" : "gathered");
+      ASSERT_EQ(implementation, is_for_few_channels ? "few channels"
+                                : is_few_           ? "few outputs"
+                                                    : "gathered");
     }
     auto kernel = device.Build(*selection->recipe);
     ASSERT_TRUE(kernel.ok());

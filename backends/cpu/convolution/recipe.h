@@ -64,6 +64,9 @@ runtime::RecipeResult SelectGathered(const device::Facts& facts, bool takes_few_
 bool IsCheapToGather(const program::Step& step);
 // The same with fewer outputs than a vector has lanes, where channels lie side by side.
 runtime::RecipeResult SelectFewOutputs(const device::Facts& facts);
+// Few channels to few outputs along one or two axes, in any memory, with any strides, dilations and
+// padding and few groups. The step is a convolution.
+runtime::RecipeResult SelectFewChannels(const device::Facts& facts);
 // A transposed convolution without gaps in its kernel, with any strides and padding. The step is
 // one.
 runtime::RecipeResult SelectTransposed(const device::Facts& facts);
