@@ -2,7 +2,8 @@
 //
 // Casts that need no table of cases. Plain loops that the compiler turns into each target's vector
 // code: between integers, from integers to floats, between floats. In vectors: to and from the
-// 16-bit floats; from float32 to integers of up to 32 bits in vectors whose lanes are all in range.
+// 16-bit floats; from float32 and float64 to integers, in vectors whose lanes are all in the range
+// of int32.
 
 #include <type_traits>
 
@@ -89,20 +90,47 @@ void RunToBfloat16(const LoopOperands& operands) {
   }
 }
 
-// The low bits of a truncated number; of what int32 does not hold, as the reference has it.
-template <typename To>
-void RunTruncate(const LoopOperands& operands) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<decltype(d)> wide;
+// Numbers of 32 bits as integers of any size; narrower and unsigned ones get the low bits.
+template <typename To, class V>
+HWY_INLINE void StoreNumbers(V numbers, To* to) {
+  const hn::DFromV<V> d;
   const hn::RebindToUnsigned<decltype(d)> bits;
-  const hn::Rebind<To, decltype(d)> narrow;
+  if constexpr (sizeof(To) > sizeof(uint32_t)) {
+    alignas(64) int32_t narrow[hn::MaxLanes(d)];
+    hn::Store(numbers, d, narrow);
+    for (size_t k = 0; k < hn::Lanes(d); ++k) to[k] = static_cast<To>(int64_t{narrow[k]});
+  } else if constexpr (sizeof(To) == sizeof(uint32_t)) {
+    hn::StoreU(hn::BitCast(bits, numbers), bits, to);
+  } else {
+    const hn::Rebind<To, decltype(d)> narrow;
+    hn::StoreU(hn::TruncateTo(narrow, hn::BitCast(bits, numbers)), narrow, to);
+  }
+}
+
+template <class D>
+HWY_INLINE auto TruncateVector(D d, const float* from) {
+  return hn::ConvertTo(hn::RebindToSigned<D>(), hn::LoadU(d, from));
+}
+template <class D>
+HWY_INLINE auto TruncateVector(D d, const double* from) {
+  return hn::DemoteTo(hn::Rebind<int32_t, D>(), hn::LoadU(d, from));
+}
+
+// The low bits of a truncated number; of what int32 does not hold, as the reference has it.
+template <typename From, typename To>
+void RunTruncate(const LoopOperands& operands) {
+  const hn::ScalableTag<From> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto* a = reinterpret_cast<const float*>(operands.inputs[0]);
+  const auto* a = reinterpret_cast<const From*>(operands.inputs[0]);
   auto* result = reinterpret_cast<To*>(operands.result);
-  const auto limit = hn::Set(d, 0x1p31F);
+  const auto limit = hn::Set(d, From{0x1p31F});
   const auto one_by_one = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      result[i] = static_cast<To>(tensor::TruncateToInt64(a[i]));
+      if constexpr (std::is_same_v<To, uint64_t>) {
+        result[i] = tensor::TruncateToUint64(static_cast<double>(a[i]));
+      } else {
+        result[i] = static_cast<To>(tensor::TruncateToInt64(static_cast<double>(a[i])));
+      }
     }
   };
   constexpr int kVectors = 4;
@@ -119,27 +147,24 @@ void RunTruncate(const LoopOperands& operands) {
       continue;
     }
     for (int v = 0; v < kVectors; ++v) {
-      const auto truncated =
-          hn::BitCast(bits, hn::ConvertTo(wide, hn::LoadU(d, a + i + v * lanes)));
-      if constexpr (sizeof(To) == sizeof(uint32_t)) {
-        hn::StoreU(truncated, narrow, result + i + v * lanes);
-      } else {
-        hn::StoreU(hn::TruncateTo(narrow, truncated), narrow, result + i + v * lanes);
-      }
+      StoreNumbers(TruncateVector(d, a + i + v * lanes), result + i + v * lanes);
     }
   }
   one_by_one(i, operands.lanes);
 }
 
+template <typename From>
 Loop FindTruncate(ElementType to) {
   switch (tensor::IsInteger(to) ? tensor::BitWidth(to) : 0) {
-    // Signed or not, the bits are the same.
+    // Signed or not, the bits are the same, but for what int64 does not hold.
     case 8:
-      return RunTruncate<uint8_t>;
+      return RunTruncate<From, uint8_t>;
     case 16:
-      return RunTruncate<uint16_t>;
+      return RunTruncate<From, uint16_t>;
     case 32:
-      return RunTruncate<uint32_t>;
+      return RunTruncate<From, uint32_t>;
+    case 64:
+      return to == ElementType::kUint64 ? RunTruncate<From, uint64_t> : RunTruncate<From, int64_t>;
     default:
       return nullptr;
   }
@@ -216,9 +241,10 @@ Loop FindCast(ElementType from, ElementType to) {
     case ElementType::kFloat32:
       if (to == ElementType::kFloat16) return kToFloat16;
       if (to == ElementType::kBfloat16) return RunToBfloat16;
-      if (const Loop truncate = FindTruncate(to); truncate != nullptr) return truncate;
+      if (const Loop truncate = FindTruncate<float>(to); truncate != nullptr) return truncate;
       return FindWide<float>(to);
     case ElementType::kFloat64:
+      if (const Loop truncate = FindTruncate<double>(to); truncate != nullptr) return truncate;
       return FindWide<double>(to);
     case ElementType::kFloat16:
       return to == ElementType::kFloat32 ? kFromFloat16 : nullptr;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loops to and from bfloat16 give what the scalar conversion gives, bit for bit, for every number
-// of lanes around a vector, on every instruction set of the processor.
+// Loops to and from bfloat16 and from floats to integers give what the scalar conversion gives, bit
+// for bit, for every number of lanes around a vector, on every instruction set of the processor.
 
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <limits>
 #include <random>
 #include <vector>
 
 #include "backends/core/tensor/float_format.h"
+#include "backends/core/tensor/truncation.h"
 #include "backends/cpu/engine/loop.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
@@ -74,6 +76,68 @@ TEST(CastLoopsTest, ToAndFromBfloat16AsOneByOne) {
         }
       }
     }
+  });
+}
+
+// Whole vectors of numbers that int32 holds, and others with one that it does not hold.
+template <typename From>
+std::vector<From> Numbers(size_t count) {
+  std::vector<From> numbers;
+  std::mt19937 random(2);
+  const std::vector<double> rare = {-0.0,
+                                    0x1p31,
+                                    -0x1p31,
+                                    2147483520.0,
+                                    -2147483520.0,
+                                    0x1p32,
+                                    -0x1p40,
+                                    0x1.8p63,
+                                    0x1p64,
+                                    -0x1p70,
+                                    std::numeric_limits<double>::infinity(),
+                                    -std::numeric_limits<double>::infinity(),
+                                    std::numeric_limits<double>::quiet_NaN()};
+  while (numbers.size() < count) {
+    const bool is_rare = random() % 97 == 0;
+    const double wide = std::uniform_real_distribution<double>(-2e9, 2e9)(random);
+    const double number = is_rare             ? rare[random() % rare.size()]
+                          : random() % 2 == 0 ? wide
+                                              : wide / 1e7;
+    numbers.push_back(static_cast<From>(number));
+  }
+  return numbers;
+}
+
+template <typename From, typename To>
+void ExpectTruncated(ElementType from_type, ElementType to_type) {
+  const std::vector<From> numbers = Numbers<From>(4000);
+  for (int64_t lanes = 0; lanes <= kMaxLanes; ++lanes) {
+    for (size_t first = 0; first + kMaxLanes <= numbers.size(); first += 61) {
+      const auto found = Converted<To>(from_type, to_type, numbers.data() + first, lanes);
+      for (size_t k = 0; k < static_cast<size_t>(lanes); ++k) {
+        const auto number = static_cast<double>(numbers[first + k]);
+        const To expected = to_type == ElementType::kUint64
+                                ? static_cast<To>(tensor::TruncateToUint64(number))
+                                : static_cast<To>(tensor::TruncateToInt64(number));
+        ASSERT_EQ(found[k], expected) << number;
+      }
+    }
+  }
+}
+
+TEST(CastLoopsTest, FloatsAreTruncatedAsOneByOne) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    ExpectTruncated<float, int8_t>(ElementType::kFloat32, ElementType::kInt8);
+    ExpectTruncated<float, uint16_t>(ElementType::kFloat32, ElementType::kUint16);
+    ExpectTruncated<float, int32_t>(ElementType::kFloat32, ElementType::kInt32);
+    ExpectTruncated<float, int64_t>(ElementType::kFloat32, ElementType::kInt64);
+    ExpectTruncated<float, uint64_t>(ElementType::kFloat32, ElementType::kUint64);
+    ExpectTruncated<double, uint8_t>(ElementType::kFloat64, ElementType::kUint8);
+    ExpectTruncated<double, int16_t>(ElementType::kFloat64, ElementType::kInt16);
+    ExpectTruncated<double, uint32_t>(ElementType::kFloat64, ElementType::kUint32);
+    ExpectTruncated<double, int64_t>(ElementType::kFloat64, ElementType::kInt64);
+    ExpectTruncated<double, uint64_t>(ElementType::kFloat64, ElementType::kUint64);
   });
 }
 

@@ -13,6 +13,7 @@
 #include <limits>
 #include <random>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step.h"
 #include "backends/cpu/engine/testing/engine_device.h"
+#include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::engine {
 namespace {
@@ -87,6 +89,15 @@ class Made {
     device::Serial serial;
     EngineDevice device(serial, settings);
     return *RunStep(device, made);
+  }
+  // How the engine does it.
+  std::string EngineDetail() {
+    device::Serial serial;
+    EngineDevice device(serial, {});
+    const program::Step& own = made.program.steps[0];
+    const auto kernel = *device.Build(*device.Select({made.program, own})->recipe);
+    const std::vector<int64_t> dims(static_cast<size_t>(made.program.dims->node_count()), 0);
+    return (*kernel->Bind(device::Bind(made.program, own, dims), {}))->Detail();
   }
   void ExpectAgreement() {
     for (const int64_t lanes : {37, 1024}) {
@@ -598,6 +609,81 @@ TEST(StepTest, AddsWeightedRows) {
       }
     }
   }
+}
+
+// Sums of points of an image of planes times weights, some of them beyond its edges on one side or
+// both, and some weights no numbers. Channels of the result are planes, too, or lie side by side.
+void AddWeightedPoints(Made& made, int64_t points, int64_t channels, int64_t taps, bool is_planar) {
+  program::ExprPool& pool = made.pool();
+  const int64_t height = 5, width = 7;
+  const Operand image = made.Buffer(kFloat32, {channels, height, width}, /*is_input=*/true);
+  const Operand rows = made.Buffer(ElementType::kInt64, {points, taps}, /*is_input=*/true);
+  const Operand columns = made.Buffer(ElementType::kInt64, {points, taps}, /*is_input=*/true);
+  const Operand weights = made.Buffer(kFloat32, {points, taps}, /*is_input=*/true);
+  program::View guarded = image.view;
+  guarded.guards.push_back(
+      {{program::Dim(0), program::Dim(1), program::Dim(0)}, program::Dim(0), program::Dim(height)});
+  guarded.guards.push_back(
+      {{program::Dim(0), program::Dim(0), program::Dim(1)}, program::Dim(0), program::Dim(width)});
+  const Shape domain = {points, channels};
+  Expr sum = Constant(pool, kFloat32, 0);
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const auto read = [&](const Operand& of, ElementType type) {
+      const Operand column = RemoveAxis(Slice(of, 1, tap, 1, 1), 1);
+      made.step.reads.push_back(BroadcastTo(InsertAxis(column, 1), domain));
+      return Load(pool, type, static_cast<int>(made.step.reads.size()) - 1);
+    };
+    const Expr row = read(rows, ElementType::kInt64);
+    const Expr column = read(columns, ElementType::kInt64);
+    const Expr weight = read(weights, kFloat32);
+    made.step.reads.push_back(guarded);
+    const Expr element = LoadAt(pool, kFloat32, static_cast<int>(made.step.reads.size()) - 1,
+                                {{Coordinate(pool, 1), row, column}});
+    const Expr term = weight * element;
+    sum = tap == 0 && points % 2 == 1 ? term : sum + term;
+  }
+  if (is_planar) {
+    const Operand out = made.Buffer(kFloat32, {channels, points}, /*is_input=*/false);
+    made.Write(program::Permute(out, {1, 0}));
+  } else {
+    made.Write(made.Buffer(kFloat32, {points, channels}, /*is_input=*/false));
+  }
+  made.Finish(domain, program::Map{{sum.id()}});
+  auto* y = reinterpret_cast<int64_t*>(made.made.buffers[1].mutable_data());
+  auto* x = reinterpret_cast<int64_t*>(made.made.buffers[2].mutable_data());
+  auto* factors = reinterpret_cast<float*>(made.made.buffers[3].mutable_data());
+  for (int64_t k = 0; k < points * taps; ++k) {
+    y[k] = k * 3 % (height + 2) - 1;
+    x[k] = k * 5 % (width + 2) - 1;
+    // Beyond 32 bits, of which the lower ones would be inside.
+    if (k % 23 == 5) y[k] += int64_t{1} << 32;
+    if (k % 29 == 7) x[k] -= int64_t{3} << 40;
+    if (k % 19 == 18) factors[k] = std::numeric_limits<float>::infinity();
+  }
+}
+
+TEST(StepTest, AddsWeightedPoints) {
+  processor::ForEachTarget([](const char* target) {
+    for (const int64_t taps : {2, 3, 16}) {
+      for (const int64_t channels : {1, 2, 3, 4, 7, 9}) {
+        for (const int64_t points : {1, 6, 15, 16, 17, 100, 1500}) {
+          for (const bool is_planar : {false, true}) {
+            SCOPED_TRACE(testing::Message() << target << ": " << points << " points, " << channels
+                                            << " channels, " << taps << " taps, " << is_planar);
+            Made made;
+            AddWeightedPoints(made, points, channels, taps, is_planar);
+            ASSERT_TRUE(made.EngineDetail().starts_with("weighted points")) << made.EngineDetail();
+            const std::vector<tensor::Tensor> expected = made.OnReference();
+            for (const int64_t lanes : {37, 1024}) {
+              ExpectSameBits(
+                  expected.back(),
+                  made.OnEngine({.loops = LoopSet::kReference, .tile_lanes = lanes}).back());
+            }
+          }
+        }
+      }
+    }
+  });
 }
 
 TEST(StepTest, SoftmaxIsCloseToFloat64) {

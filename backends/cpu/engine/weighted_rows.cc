@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "backends/cpu/engine/computed_loads.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/row_loads.h"
+#include "backends/cpu/engine/weighted_points.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
@@ -139,6 +141,7 @@ class BoundRows final : public device::BoundKernel {
   // Null where they are not to be bound so.
   static std::unique_ptr<BoundRows> Create(std::shared_ptr<const WeightedRows> rows,
                                            const device::BoundStep& step, Runtime& runtime) {
+    if (rows->row_axis == kNoRowAxis) return nullptr;
     const auto axis = static_cast<size_t>(rows->row_axis);
     constexpr int64_t kShortest = 2;
     if (tensor::ElementCount(step.domain) == 0 || step.domain[axis] < kShortest) return nullptr;
@@ -348,71 +351,118 @@ int FindRowAxis(const program::Step& step) {
   return -1;
 }
 
-}  // namespace
-
-std::shared_ptr<const WeightedRows> FindWeightedRows(const program::ExprPool& pool,
-                                                     const program::Step& step, LoopSet loops) {
-  if (step.writes.size() != 1 || step.writes[0].type != ElementType::kFloat32) return nullptr;
-  const int row_axis = FindRowAxis(step);
-  if (row_axis < 0) return nullptr;
+// What a step adds up.
+struct Sum {
   std::vector<ExprId> terms;
   bool begins_with_zero = true;
   int reduced_axes = 0;
+};
+
+std::optional<Sum> FindSum(const program::ExprPool& pool, const program::Step& step) {
+  Sum sum;
   if (const auto* map = step.As<program::Map>()) {
-    terms = FindTerms(pool, map->roots[0], begins_with_zero);
+    sum.terms = FindTerms(pool, map->roots[0], sum.begins_with_zero);
   } else if (const auto* reduce = step.As<program::Reduce>()) {
     const std::optional<ExprId> addend = FindAddend(pool, *reduce);
-    if (!addend) return nullptr;
-    terms = {*addend};
-    reduced_axes = reduce->axes;
+    if (!addend) return std::nullopt;
+    sum.terms = {*addend};
+    sum.reduced_axes = reduce->axes;
   }
-  if (terms.empty() || terms.size() > kMaxTaps) return nullptr;
-  std::vector<ExprId> roots;
+  if (sum.terms.empty() || sum.terms.size() > kMaxTaps) return std::nullopt;
+  return sum;
+}
+
+// The axes of the domain that are coordinates of a term's load as they are, the innermost first.
+std::vector<int> FindIndexedAxes(const program::ExprPool& pool, ExprId term) {
+  std::vector<int> axes;
+  const std::optional<Product> product = FindProduct(pool, term, /*needs_weight=*/true);
+  if (!product) return axes;
+  for (const ExprId coordinate : pool[product->load].operands) {
+    if (pool[coordinate].op == ExprOp::kIndex) {
+      axes.push_back(static_cast<int>(pool[coordinate].payload));
+    }
+  }
+  std::ranges::sort(axes, std::greater<>());
+  return axes;
+}
+
+// Those of rows along an axis; none where they differ along it. What they need is added to `roots`.
+std::vector<WeightedRows::Tap> FindTaps(const program::ExprPool& pool, const program::Step& step,
+                                        const Sum& sum, int row_axis, std::vector<ExprId>& roots) {
   std::vector<WeightedRows::Tap> taps;
-  const Variations variations = FindVariations(pool, step, terms, row_axis);
+  const Variations variations = FindVariations(pool, step, sum.terms, row_axis);
   auto add_root = [&](ExprId id) {
-    roots.push_back(id);
-    return static_cast<int>(roots.size()) - 1;
+    const auto found = std::ranges::find(roots, id);
+    const auto number = static_cast<int>(found - roots.begin());
+    if (found == roots.end()) roots.push_back(id);
+    return number;
   };
-  for (const ExprId term : terms) {
+  for (const ExprId term : sum.terms) {
     // A Map that only copies rows has better ways.
     const std::optional<Product> product =
-        FindProduct(pool, term, /*needs_weight=*/reduced_axes == 0);
-    if (!product) return nullptr;
+        FindProduct(pool, term, /*needs_weight=*/sum.reduced_axes == 0);
+    if (!product) return {};
     const bool has_weight = product->weight != program::kNoExpr;
-    if (has_weight && !variations.at(product->weight).is_per_row) return nullptr;
+    if (has_weight && !variations.at(product->weight).is_per_row) return {};
     const ExprNode& load = pool[product->load];
     WeightedRows::Tap tap{
         static_cast<int>(load.payload), has_weight ? add_root(product->weight) : -1, -1, {}};
     for (const ExprId coordinate : load.operands) {
       const ExprNode& node = pool[coordinate];
-      const bool is_along =
-          node.op == ExprOp::kIndex && node.payload == static_cast<uint64_t>(row_axis);
+      const bool is_along = row_axis != kNoRowAxis && node.op == ExprOp::kIndex &&
+                            node.payload == static_cast<uint64_t>(row_axis);
       if (is_along && tap.along < 0) {
         tap.along = static_cast<int>(tap.coordinates.size());
         tap.coordinates.push_back(-1);
       } else if (variations.at(coordinate).is_per_row) {
         tap.coordinates.push_back(add_root(coordinate));
       } else {
-        return nullptr;
+        return {};
       }
     }
-    if (tap.along < 0) return nullptr;
+    if (tap.along < 0 && row_axis != kNoRowAxis) return {};
     taps.push_back(std::move(tap));
     const auto buffer = [&](const WeightedRows::Tap& of) {
       return step.reads[static_cast<size_t>(of.read)].buffer;
     };
-    if (buffer(taps.back()) != buffer(taps[0])) return nullptr;
+    if (buffer(taps.back()) != buffer(taps[0])) return {};
   }
-  return std::make_shared<const WeightedRows>(WeightedRows{Code::Compile(pool, roots, loops),
-                                                           std::move(taps), row_axis, reduced_axes,
-                                                           begins_with_zero});
+  return taps;
+}
+
+}  // namespace
+
+std::shared_ptr<const WeightedRows> FindWeightedRows(const program::ExprPool& pool,
+                                                     const program::Step& step, LoopSet loops) {
+  if (step.writes.size() != 1 || step.writes[0].type != ElementType::kFloat32) return nullptr;
+  const std::optional<Sum> sum = FindSum(pool, step);
+  if (!sum) return nullptr;
+  std::vector<int> row_axes;
+  if (const int axis = FindRowAxis(step); axis >= 0) row_axes.push_back(axis);
+  // Rows that do not lie together: of points, whose channels are planes or a single one. Of one
+  // term there are better ways.
+  if (sum->reduced_axes == 0 && sum->terms.size() > 1) {
+    const std::vector<int> points = FindIndexedAxes(pool, sum->terms[0]);
+    row_axes.insert(row_axes.end(), points.begin(), points.end());
+    row_axes.push_back(kNoRowAxis);
+  }
+  for (const int axis : row_axes) {
+    std::vector<ExprId> roots;
+    std::vector<WeightedRows::Tap> taps = FindTaps(pool, step, *sum, axis, roots);
+    if (taps.empty()) continue;
+    return std::make_shared<const WeightedRows>(
+        WeightedRows{Code::Compile(pool, roots, loops), std::move(taps), axis, sum->reduced_axes,
+                     sum->begins_with_zero});
+  }
+  return nullptr;
 }
 
 std::unique_ptr<device::BoundKernel> BindWeightedRows(std::shared_ptr<const WeightedRows> rows,
                                                       const device::BoundStep& step,
                                                       Runtime& runtime) {
-  return BoundRows::Create(std::move(rows), step, runtime);
+  std::unique_ptr<device::BoundKernel> bound = BoundRows::Create(rows, step, runtime);
+  if (bound == nullptr) bound = BindWeightedPoints(std::move(rows), step, runtime);
+  return bound;
 }
 
 }  // namespace onnxifi::engine

@@ -2,8 +2,9 @@
 //
 // WeightedRows: a Map or Reduce that adds up rows of memory, each times one weight:
 //   out[row, lane] = sum over taps of weight[row, tap] * source[place[row, tap] + lane]
-// as Resize, GridSample, RoiAlign and bags of embeddings are where a row lies together. Weights and
-// places are computed once per row; the sum of a row stays in registers.
+// as Resize, GridSample, RoiAlign and bags of embeddings are. Weights and places are computed once
+// per row; the sum of a row that lies together stays in registers. Other rows are points
+// (weighted_points.h).
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_WEIGHTED_ROWS_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_WEIGHTED_ROWS_H_
@@ -20,10 +21,12 @@
 
 namespace onnxifi::engine {
 
+inline constexpr int kNoRowAxis = -1;
+
 // How the rows of a step are told. Immutable.
 struct WeightedRows {
   // The roots of `numbers` that a tap has: its weight, and a coordinate per axis of the view but
-  // for that along the row.
+  // for that along the row (-1 where rows have no axis).
   struct Tap {
     int read = 0;
     int weight = 0;  // -1: every weight is 1
@@ -32,7 +35,7 @@ struct WeightedRows {
   };
   Code numbers;
   std::vector<Tap> taps;  // of a Map its terms, in order; of a Reduce one, for every element
-  int row_axis = 0;
+  int row_axis = 0;       // or kNoRowAxis: every element is a row of its own
   int reduced_axes = 0;
   bool begins_with_zero = true;  // else with the first term
 };
@@ -41,8 +44,8 @@ struct WeightedRows {
 std::shared_ptr<const WeightedRows> FindWeightedRows(const program::ExprPool& pool,
                                                      const program::Step& step, LoopSet loops);
 
-// Null where rows are short or not together in memory, and where sums of so many elements are made
-// in parts.
+// Null where rows neither lie together in memory nor can be walked as points, and where sums of so
+// many elements are made in parts.
 std::unique_ptr<device::BoundKernel> BindWeightedRows(std::shared_ptr<const WeightedRows> rows,
                                                       const device::BoundStep& step,
                                                       Runtime& runtime);
