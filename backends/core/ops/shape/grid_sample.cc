@@ -179,23 +179,36 @@ Status LowerGridSample(Lowering& lowering) {
       grid.shape.back(), spatial_rank, "The last extent of grid and the spatial axes of X"));
   const bool aligns_corners = lowering.Int("align_corners", 0) != 0;
 
-  // Points first: where they lie is worked out once for all channels.
+  // Of many channels those of a point are read and written together.
+  constexpr int64_t kMinTogether = 8;
+  const Dim channels = x.shape[1];
+  const bool is_together = !channels.is_constant() || channels.constant() >= kMinTogether;
+
+  // Where points lie is worked out once for all channels: of many, or of what is not sampled in
+  // float32, before all else; of few, kernels keep it in registers.
   Shape shape(grid.shape.begin(), grid.shape.end() - 1);
-  StepBuilder points(lowering, shape);
+  const Shape point_shape = shape;
   shape.push_back(x.shape[1]);
   StepBuilder map(lowering, shape);
+  const bool is_in_one = !is_together && mode != "nearest" && x.type() == ElementType::kFloat32;
+  std::optional<StepBuilder> before;
+  if (!is_in_one) before.emplace(lowering, point_shape);
+  StepBuilder& points = is_in_one ? map : *before;
   std::vector<SampledAxis> axes;
   for (int axis = 0; axis < spatial_rank; ++axis) {
-    const Operand component = IndexColumn(grid, spatial_rank - 1 - axis, /*trailing=*/0);
+    const Operand component =
+        IndexColumn(grid, spatial_rank - 1 - axis, /*trailing=*/is_in_one ? 1 : 0);
     const Expr normal = points.ReadArithmetic(component);
     axes.push_back(SampleAxis(points, mode, padding, aligns_corners, normal, x.shape[2 + axis]));
   }
-  std::vector<std::vector<Expr>*> computed;
-  for (SampledAxis& axis : axes) {
-    computed.push_back(&axis.positions);
-    computed.push_back(&axis.weights);
+  if (!is_in_one) {
+    std::vector<std::vector<Expr>*> computed;
+    for (SampledAxis& axis : axes) {
+      computed.push_back(&axis.positions);
+      computed.push_back(&axis.weights);
+    }
+    ReadPerPoint(lowering, points, map, computed);
   }
-  ReadPerPoint(lowering, points, map, computed);
 
   // Axes of an image as points have them, the channels last.
   std::vector<int> channels_last = {0}, channels_first = {0, spatial_rank + 1};
@@ -204,10 +217,6 @@ Status LowerGridSample(Lowering& lowering) {
     channels_first.push_back(axis);
   }
   channels_last.push_back(1);
-  // Of many channels those of a point are read and written together.
-  constexpr int64_t kMinTogether = 8;
-  const Dim channels = x.shape[1];
-  const bool is_together = !channels.is_constant() || channels.constant() >= kMinTogether;
   Operand image = program::Permute(x, channels_last);
   if (is_together) image = lowering.Dense(image);
   std::vector<int> checked;
