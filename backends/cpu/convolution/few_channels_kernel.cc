@@ -7,7 +7,6 @@
 // what neighbours read lies side by side.
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -214,11 +213,7 @@ class BoundFewChannels final : public device::BoundKernel {
       std::fill_n(target, low, 0.0F);
       const int64_t step = x.stride * x.source_stride;
       const float* const first = from + (low * x.stride + start) * x.source_stride;
-      if (step == 1) {
-        std::memcpy(target + low, first, static_cast<size_t>(high - low) * sizeof(float));
-      } else {
-        for (int64_t k = low; k < high; ++k) target[k] = first[(k - low) * step];
-      }
+      CopySteps(first, step, high - low, target + low);
       std::fill(target + high, target + strip_.piece, 0.0F);
     }
   }
@@ -236,7 +231,7 @@ class BoundFewChannels final : public device::BoundKernel {
       const int64_t step = epilogue_.addend()->strides.back();
       epilogue.addend = row_of(*epilogue_.addend());
       if (step != 1) {
-        for (int64_t x = 0; x < width; ++x) spare[x] = epilogue.addend[x * step];
+        CopySteps(epilogue.addend, step, width, spare);
         epilogue.addend = spare;
       }
     }
@@ -332,6 +327,12 @@ runtime::RecipeResult SelectFewChannels(const device::Facts& facts) {
                       " outputs; the kernel takes up to " + std::to_string(kMaxGroups) +
                       " groups of " + std::to_string(kMaxChannels) + " and " +
                       std::to_string(kMaxPlaneOutputs) + ".");
+  }
+  const bool has_one_tap =
+      std::all_of(contract.inner.begin() + 1, contract.inner.end(),
+                  [](const program::Dim& taps) { return taps == program::Dim(1); });
+  if (has_one_tap) {
+    return Status(Code::kUnsupportedShape, "The kernel has one tap: pixels are read as they lie.");
   }
   ONNXIFI_ASSIGN_OR_RETURN(const gemm::StepEpilogue epilogue,
                            gemm::SelectEpilogue(facts, /*channel_axis=*/1));

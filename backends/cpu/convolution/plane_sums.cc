@@ -72,6 +72,28 @@ void SumRowOf(const PlaneRow& row) {
   for (; x < row.width; x += lanes) SumVectors<outputs, 1>(row, x);
 }
 
+// A plain loop, which the compiler makes shuffles of where it knows the step.
+template <int64_t step>
+void CopyStepsOf(const float* HWY_RESTRICT source, int64_t count, float* HWY_RESTRICT target) {
+  for (int64_t k = 0; k < count; ++k) target[k] = source[k * step];
+}
+
+void CopyStepsHere(const float* source, int64_t step, int64_t count, float* target) {
+  switch (step) {
+    case 1:
+      std::copy_n(source, count, target);
+      return;
+    case 2:
+      return CopyStepsOf<2>(source, count, target);
+    case 3:
+      return CopyStepsOf<3>(source, count, target);
+    case 4:
+      return CopyStepsOf<4>(source, count, target);
+    default:
+      for (int64_t k = 0; k < count; ++k) target[k] = source[k * step];
+  }
+}
+
 // By the number of outputs less one.
 template <int... outputs>
 constexpr auto Sums(std::integer_sequence<int, outputs...> /*all*/) {
@@ -91,8 +113,13 @@ HWY_AFTER_NAMESPACE();
 namespace onnxifi::convolution {
 
 HWY_EXPORT(SumRow);
+HWY_EXPORT(CopyStepsHere);
 
 void SumPlaneRow(const PlaneRow& row) { HWY_DYNAMIC_DISPATCH(SumRow)(row); }
+
+void CopySteps(const float* source, int64_t step, int64_t count, float* target) {
+  HWY_DYNAMIC_DISPATCH(CopyStepsHere)(source, step, count, target);
+}
 
 }  // namespace onnxifi::convolution
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plane sums: a row of a convolution of planes, vectors along the row: an element of every tap is
-// brought once for all outputs, whose sums stay in registers.
+// brought once for all outputs, whose sums stay in registers. And elements at equal distances side
+// by side, as such rows want them.
 
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_PLANE_SUMS_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_PLANE_SUMS_H_
@@ -26,6 +27,9 @@ struct PlaneRow {
   int64_t stride;  // a whole number of vectors
 };
 void SumPlaneRow(const PlaneRow& row);
+
+// target[k] = source[k * step] for k < count; they do not overlap.
+void CopySteps(const float* source, int64_t step, int64_t count, float* target);
 
 // Of the widest vectors.
 inline constexpr int64_t kPlaneLanes = 16;
