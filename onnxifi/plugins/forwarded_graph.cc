@@ -22,10 +22,11 @@ using base::Status;
 
 namespace {
 
-// For exactly one run with complete inputs: handed to the plugin together with the run.
+// For one run with complete inputs: handed to the plugin together with the run, each time.
 class OneRunBinding final : public abi::Binding {
  public:
   using abi::Binding::Binding;
+  bool ServesLaterRuns() const override { return true; }
 };
 
 onnxMemoryFenceV1 MakeFence(onnxEvent event) {

@@ -212,8 +212,7 @@ Status SetIoAndRunGraph(onnxGraph handle, const IoDescriptors& io,
   if (output_fence == nullptr) return NullPointer("outputFence");
   ONNXIFI_RETURN_IF_ERROR(CheckFenceTag(*output_fence, "output"));
   ONNXIFI_RETURN_IF_ERROR(CheckFenceType(*output_fence, "output", *graph->owner->backend));
-  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Binding> binding,
-                           MakeBinding(*graph, io, BindingUse::kOneRun));
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Binding> binding, BindOneRun(*graph, io));
   if (output_fence->type == ONNXIFI_SYNCHRONIZATION_IMPLICIT) {
     return graph->graph->RunInSharedQueue(std::move(binding));
   }

@@ -580,6 +580,62 @@ TEST(SetIoAndRunGraph, LeavesTheStandingBindingAlone) {
   EXPECT_EQ(onnxReleaseEvent(standing), ONNXIFI_STATUS_SUCCESS);
 }
 
+// What differs in anything is bound anew, and what is wrong is found although it was right before.
+TEST(SetIoAndRunGraph, BindsTheSameDescriptorsOnce) {
+  Objects objects;
+  const auto count = [&] {
+    onnxGraphCounters counters = {};
+    counters.struct_size = sizeof(counters);
+    const auto get =
+        FindExtensionOf<onnxGetGraphCountersFunction>(objects.id, "onnxGetGraphCounters");
+    EXPECT_EQ(get(objects.graph, &counters), ONNXIFI_STATUS_SUCCESS);
+    return counters.bindings;
+  };
+  const auto run = [&](Vector& x, Vector& y) {
+    onnxMemoryFenceV1 output = EventFence(nullptr);
+    const onnxStatus status =
+        onnxSetIOAndRunGraph(objects.graph, 1, &x.descriptor, 1, &y.descriptor, &output);
+    if (status != ONNXIFI_STATUS_SUCCESS) return status;
+    EXPECT_EQ(onnxWaitEvent(output.event), ONNXIFI_STATUS_SUCCESS);
+    EXPECT_EQ(onnxReleaseEvent(output.event), ONNXIFI_STATUS_SUCCESS);
+    for (size_t k = 0; k < x.data.size(); ++k) EXPECT_EQ(y.data[k], 2 * x.data[k]);
+    return status;
+  };
+  for (int k = 0; k < 3; ++k) {
+    objects.x.data[0] = static_cast<float>(k);
+    EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_SUCCESS);
+  }
+  EXPECT_EQ(count(), 1u);
+  Vector other("y", {0, 0, 0, 0});
+  EXPECT_EQ(run(objects.x, other), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(count(), 2u);
+  EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(count(), 3u);
+  const onnxTensorDescriptorV1 right = objects.x.descriptor;
+  const uint64_t shorter[] = {3};
+  objects.x.descriptor.shape = shorter;
+  EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_MISMATCHING_SHAPE);
+  objects.x.descriptor = right;
+  objects.x.descriptor.dataType = ONNXIFI_DATATYPE_INT32;
+  EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_UNSUPPORTED_DATATYPE);
+  objects.x.descriptor = right;
+  objects.x.descriptor.name = "z";
+  EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_INVALID_NAME);
+  objects.x.descriptor.name = nullptr;
+  EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_INVALID_NAME);
+  objects.x.descriptor = right;
+  objects.x.descriptor.shape = nullptr;
+  EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_INVALID_POINTER);
+  objects.x.descriptor = right;
+  objects.x.descriptor.tag = 0;
+  EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_UNSUPPORTED_TAG);
+  objects.x.descriptor = right;
+  objects.x.descriptor.memoryType = ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER;
+  EXPECT_NE(run(objects.x, objects.y), ONNXIFI_STATUS_SUCCESS);
+  objects.x.descriptor = right;
+  EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_SUCCESS);
+}
+
 TEST(SetIoAndRunGraph, ChecksItsFence) {
   Objects objects;
   onnxMemoryFenceV1 output = EventFence(nullptr);

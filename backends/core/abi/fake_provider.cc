@@ -141,6 +141,12 @@ DeclaredTensor Declare(std::string name, const FakeModel& model, bool has_column
   return tensor;
 }
 
+class FakeBinding final : public Binding {
+ public:
+  using Binding::Binding;
+  bool ServesLaterRuns() const override { return true; }
+};
+
 class FakeGraph final : public Graph {
  public:
   FakeGraph(const FakeModel& model, const GraphProperties& properties)
@@ -158,7 +164,7 @@ class FakeGraph final : public Graph {
   base::Result<std::shared_ptr<const Binding>> Bind(GraphTensors tensors) override {
     ONNXIFI_RETURN_IF_ERROR(TakeFault(FakeStep::kBind));
     ++bindings_;
-    return std::shared_ptr<const Binding>(std::make_shared<Binding>(std::move(tensors)));
+    return std::shared_ptr<const Binding>(std::make_shared<FakeBinding>(std::move(tensors)));
   }
 
   base::Result<std::shared_ptr<Event>> Run(std::shared_ptr<const Binding> binding,

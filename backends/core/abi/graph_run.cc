@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,6 +113,56 @@ base::Result<std::shared_ptr<const Binding>> MakeBinding(const GraphObject& grap
   }
   return use == BindingUse::kStanding ? graph.graph->Bind(std::move(tensors))
                                       : graph.graph->BindForOneRun(std::move(tensors));
+}
+
+namespace {
+
+// Descriptors in another order than the graph's tensors are bound anew.
+bool IsSame(const onnxTensorDescriptorV1& given, const TensorDescriptor& bound) {
+  return given.tag == ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1 && given.name != nullptr &&
+         given.memoryType == bound.memory_type && given.dataType == bound.data_type &&
+         given.buffer == bound.buffer && given.dimensions == bound.shape.size() &&
+         (given.dimensions == 0 || given.shape != nullptr) &&
+         std::equal(bound.shape.begin(), bound.shape.end(), given.shape) &&
+         bound.name == given.name;
+}
+
+bool AreSame(uint32_t count, const onnxTensorDescriptorV1* given,
+             std::span<const TensorDescriptor> bound) {
+  return std::ranges::equal(std::span(given, count), bound, IsSame);
+}
+
+// Whether the caller's memory is all the host's, and none of it is kept by being bound.
+bool IsOfHostMemory(std::span<const TensorDescriptor> bound) {
+  return std::ranges::all_of(bound, [](const TensorDescriptor& tensor) {
+    return tensor.memory_type == ONNXIFI_MEMORY_TYPE_CPU && tensor.owner == nullptr &&
+           tensor.value == nullptr && !tensor.is_kept;
+  });
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<const Binding>> BindOneRun(GraphObject& graph,
+                                                        const IoDescriptors& io) {
+  std::shared_ptr<const Binding> last;
+  {
+    const std::lock_guard lock(graph.mutex);
+    last = graph.one_run_binding;
+  }
+  if (last != nullptr && io.values_count == 0 && !io.keeps_others &&
+      AreSame(io.inputs_count, io.inputs, last->tensors().inputs) &&
+      AreSame(io.outputs_count, io.outputs, last->tensors().outputs)) {
+    return last;
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Binding> binding,
+                           MakeBinding(graph, io, BindingUse::kOneRun));
+  // The one before ends behind the lock.
+  const bool serves = binding->ServesLaterRuns() && IsOfHostMemory(binding->tensors().inputs) &&
+                      IsOfHostMemory(binding->tensors().outputs);
+  last = serves ? binding : nullptr;
+  const std::lock_guard lock(graph.mutex);
+  graph.one_run_binding.swap(last);
+  return binding;
 }
 
 Status CheckFenceTag(const onnxMemoryFenceV1& fence, const char* which) {

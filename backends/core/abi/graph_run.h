@@ -34,6 +34,9 @@ base::Status CheckPointers(const IoDescriptors& io);
 enum class BindingUse { kStanding, kOneRun };
 base::Result<std::shared_ptr<const Binding>> MakeBinding(const GraphObject& graph,
                                                          const IoDescriptors& io, BindingUse use);
+// For one run. Callers who give the same descriptors again get the binding of the last time.
+base::Result<std::shared_ptr<const Binding>> BindOneRun(GraphObject& graph,
+                                                        const IoDescriptors& io);
 
 // The checks of a fence; `which` is "input" or "output".
 base::Status CheckFenceTag(const onnxMemoryFenceV1& fence, const char* which);

@@ -38,6 +38,8 @@ struct GraphObject {
   std::mutex mutex;
   // What onnxSetGraphIO set last, null without or after a failure. Guarded by `mutex`.
   std::shared_ptr<const Binding> binding;
+  // What onnxSetIOAndRunGraph set last, where it serves later runs; else null. Guarded by `mutex`.
+  std::shared_ptr<const Binding> one_run_binding;
 };
 
 struct EventObject {

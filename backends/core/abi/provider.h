@@ -178,6 +178,9 @@ class Binding {
   explicit Binding(GraphTensors tensors) : tensors_(std::move(tensors)) {}
   virtual ~Binding() = default;
   const GraphTensors& tensors() const { return tensors_; }
+  // Whether what was bound for one run serves later ones with the same descriptors as well: nothing
+  // of it depends on what lies at their addresses, or is kept of that.
+  virtual bool ServesLaterRuns() const { return false; }
 
  private:
   const GraphTensors tensors_;

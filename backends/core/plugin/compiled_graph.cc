@@ -116,6 +116,12 @@ class PreparedBinding : public abi::Binding {
   PreparedBinding(const PreparedBinding&) = delete;
   PreparedBinding& operator=(const PreparedBinding&) = delete;
 
+  // Of the host's memory there are addresses alone.
+  bool ServesLaterRuns() const override {
+    const auto is_null = [](const auto& memory) { return memory == nullptr; };
+    return std::ranges::all_of(inputs_, is_null) && std::ranges::all_of(outputs_, is_null);
+  }
+
   // For runs that may have a plan of their own: symbols, and extents of the inputs.
   void SetShape(std::vector<int64_t> symbols, std::vector<Extents> extents) {
     symbols_ = std::move(symbols);
