@@ -134,6 +134,26 @@ TEST_P(TiledTest, SymbolsOfRowsGetTheTileOfTheirNumber) {
   }
 }
 
+// Constant columns that are laid out are so for one tile, which then has all numbers of rows.
+TEST_P(TiledTest, SymbolsOfRowsMeetConstantsThatAreLaidOutOnce) {
+  std::vector<bool> reads;
+  uint32_t seed = 50;
+  for (const int64_t rows : {1, 3, 8, 9, 40}) {
+    SCOPED_TRACE(rows);
+    ProductShape shape{.batch = 1, .m = rows, .n = 70, .k = 60};
+    shape.b_kind = kConstant;
+    shape.b_transposed = true;
+    RandomStep step = MakeProduct(shape, seed++);
+    tensor::DimTable& dims = *step.program.dims;
+    step.program.steps[0].domain[1] = dims.NewSymbol("rows", /*is_data=*/false);
+    step.symbols = {rows};
+    step.dims.assign(static_cast<size_t>(dims.node_count()), 0);
+    dims.Evaluate(step.symbols, 0, 1, step.dims);
+    EXPECT_EQ(DetailOf(step, reads), "rows laid out, columns constant");
+    ExpectRight(step, "tiled product");
+  }
+}
+
 TEST_P(TiledTest, EveryTypeOfSumIsRight) {
   for (const auto& [type, accumulator] : {std::pair{ElementType::kFloat16, kFloat},
                                           {ElementType::kBfloat16, kFloat},
