@@ -43,19 +43,52 @@ Tensor Numbers(const Extents& extents) {
   return Tensor::FromValues<float>(kFloat, extents, values);
 }
 
-// Convolutions of an image one after the other, or, without them, the sum of an image and a number.
-Graph MakeGraph(const std::vector<graph::Extent>& size, bool has_convolutions = true) {
+template <typename T>
+Tensor Scalar(ElementType type, T value) {
+  return Tensor::FromValues<T>(type, {}, std::vector<T>{value});
+}
+
+enum class Network : uint8_t {
+  kConvolutions,  // one after the other
+  kQuantized,     // the same of bytes
+  kSum,           // of an image and a number
+};
+
+Graph MakeGraph(const std::vector<graph::Extent>& size, Network network = Network::kConvolutions) {
   GraphBuilder builder;
   graph::Type type;
   type.kind = graph::Type::Kind::kTensor;
   type.element = kFloat;
   type.extents = {{1, ""}, {kChannels, ""}, size[0], size[1]};
   ValueId x = builder.AddInput("x", type);
-  if (!has_convolutions) {
+  if (network == Network::kSum) {
     const ValueId one = builder.AddConstant(Numbers({1}));
     return builder.Take({builder.AddNode("Add", 14, {x, one})});
   }
-  for (int k = 0; k < 5; ++k) {
+  const bool is_quantized = network == Network::kQuantized;
+  const auto quantize = [&](ValueId value) {
+    if (!is_quantized) return value;
+    const ValueId scale = builder.AddConstant(Scalar(kFloat, 0.02F));
+    const ValueId zero = builder.AddConstant(Scalar(ElementType::kInt8, int8_t{3}));
+    const ValueId quantized = builder.AddNode("QuantizeLinear", 13, {value, scale, zero});
+    return builder.AddNode("DequantizeLinear", 13, {quantized, scale, zero});
+  };
+  x = quantize(x);
+  for (int k = 0; k < (is_quantized ? 2 : 5); ++k) {
+    if (is_quantized) {
+      std::vector<int8_t> weights(size_t{kChannels * kChannels * 9});
+      for (size_t n = 0; n < weights.size(); ++n) {
+        weights[n] = static_cast<int8_t>(static_cast<int>(n * 7919 % 61) - 30);
+      }
+      const ValueId bytes = builder.AddConstant(
+          Tensor::FromValues<int8_t>(ElementType::kInt8, {kChannels, kChannels, 3, 3}, weights));
+      const ValueId scale = builder.AddConstant(Scalar(kFloat, 0.001F));
+      const ValueId zero = builder.AddConstant(Scalar(ElementType::kInt8, int8_t{0}));
+      const ValueId dequantized = builder.AddNode("DequantizeLinear", 13, {bytes, scale, zero});
+      x = builder.AddNode("Conv", 11, {x, dequantized}, {{"pads", Ints{1, 1, 1, 1}}});
+      x = quantize(builder.AddNode("Relu", 14, {x}));
+      continue;
+    }
     x = builder.AddNode("Conv", 11, {x, builder.AddConstant(Numbers({kChannels, kChannels, 3, 3}))},
                         {{"pads", Ints{1, 1, 1, 1}}});
     x = builder.AddNode("Relu", 14, {x});
@@ -65,23 +98,23 @@ Graph MakeGraph(const std::vector<graph::Extent>& size, bool has_convolutions = 
 
 class SpecialisationsTest : public testing::Test {
  protected:
-  void Make(bool has_convolutions = true) {
+  void Make(Network network = Network::kConvolutions) {
     auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
     ASSERT_TRUE(device.ok()) << device.status().Text();
     device_ = *std::move(device);
     plugin::LoadTimes times;
-    auto program = plugin::Compile(MakeGraph({{-1, "height"}, {-1, "width"}}, has_convolutions),
-                                   *device_, base::Log(), times);
+    auto program = plugin::Compile(MakeGraph({{-1, "height"}, {-1, "width"}}, network), *device_,
+                                   base::Log(), times);
     ASSERT_TRUE(program.ok()) << program.status().Text();
     program_ = *std::move(program);
     auto plan = plan::Plan::Create(*program_, *device_, counters_);
     ASSERT_TRUE(plan.ok()) << plan.status().Text();
     plan_ = *std::move(plan);
-    const auto compile = [this, has_convolutions](std::span<const Extents> inputs) {
+    const auto compile = [this, network](std::span<const Extents> inputs) {
       ++compiled_;
       plugin::LoadTimes nobody_asks;
-      return plugin::Compile(MakeGraph({{inputs[0][2], ""}, {inputs[0][3], ""}}, has_convolutions),
-                             *device_, base::Log(), nobody_asks);
+      return plugin::Compile(MakeGraph({{inputs[0][2], ""}, {inputs[0][3], ""}}, network), *device_,
+                             base::Log(), nobody_asks);
     };
     specialisations_ = std::make_unique<Specialisations>(compile, *plan_, counters_);
   }
@@ -141,6 +174,17 @@ TEST_F(SpecialisationsTest, HaveTheKernelsAndTheResultsOfNumbers) {
     ASSERT_NEAR(found[k], expected[k], 1e-3 * (1 + std::fabs(expected[k]))) << k;
 }
 
+// Products of bytes have one implementation, which is faster where channels lie side by side.
+TEST_F(SpecialisationsTest, AreMadeForAnotherOrderInMemory) {
+  Make(Network::kQuantized);
+  EXPECT_EQ(ForRun(40, 36), nullptr);
+  const std::shared_ptr<const Specialisation> made = ForRun(40, 36);
+  ASSERT_NE(made, nullptr);
+  execution::Executor general(*plan_);
+  const Tensor image = Numbers({1, kChannels, 40, 36});
+  EXPECT_EQ(Run(*made->executor, *made->program, image), Run(general, *program_, image));
+}
+
 TEST_F(SpecialisationsTest, AreMadeOfShapesThatComeAgain) {
   Make();
   for (int64_t height = 20; height < 140; ++height) EXPECT_EQ(ForRun(height, 20), nullptr);
@@ -168,7 +212,7 @@ TEST_F(SpecialisationsTest, AreFewAndNotMadeWithoutEnd) {
 }
 
 TEST_F(SpecialisationsTest, AreNotMadeWhereKernelsAreTheSame) {
-  Make(/*has_convolutions=*/false);
+  Make(Network::kSum);
   for (int run = 0; run < 5; ++run) EXPECT_EQ(ForRun(40, 36), nullptr);
   EXPECT_EQ(ForRun(41, 36), nullptr);
   EXPECT_EQ(ForRun(41, 36), nullptr);

@@ -30,12 +30,27 @@ int64_t ConstantBytes(const program::Program& program) {
   return bytes;
 }
 
-// By what the steps of a plan are done, in alphabetical order.
+// The axis along which elements of the result lie side by side, of a step whose kernels have a way
+// of their own for one order or another; else -1.
+int InnermostAxis(const program::Step& step) {
+  if (step.As<program::Contract>() == nullptr && step.As<program::Window>() == nullptr) return -1;
+  const program::Dims& strides = step.writes[0].strides;
+  for (size_t axis = strides.size(); axis-- > 0;) {
+    if (strides[axis] == program::Dim(1) && !(step.domain[axis] == program::Dim(1))) {
+      return static_cast<int>(axis);
+    }
+  }
+  return -1;
+}
+
+// By what the steps of a plan are done and in which order of memory, in alphabetical order.
 std::vector<std::string> Implementations(const plan::Plan& plan) {
   std::vector<std::string> names;
   for (size_t step = 0; step < plan.program().steps.size(); ++step) {
     const std::string_view name = plan.implementation(static_cast<int>(step));
-    if (!name.empty()) names.emplace_back(name);
+    if (name.empty()) continue;
+    names.push_back(std::string(name) + " along axis " +
+                    std::to_string(InnermostAxis(plan.program().steps[step])));
   }
   std::sort(names.begin(), names.end());
   return names;

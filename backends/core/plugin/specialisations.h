@@ -45,8 +45,8 @@ class Specialisations {
   // To be asked for each run: what to run instead of the plan for all shapes, or null. Makes it
   // when a shape comes for the second time; when as many were made as are kept, shapes have to come
   // twice as often, and so on, so that shapes that take turns are not compiled without end. Where
-  // the plan for numbers has the kernels of that for symbols, no other is made. Shared with the
-  // runs that use it.
+  // the plan for numbers has the kernels and orders of that for symbols, no other is made. Shared
+  // with the runs that use it.
   std::shared_ptr<const Specialisation> ForRun(const std::vector<int64_t>& symbols,
                                                std::span<const tensor::Extents> inputs);
 
@@ -60,7 +60,8 @@ class Specialisations {
   // The entry of a shape, the first of all from now on; made if there is none.
   Shape& Touch(const std::vector<int64_t>& symbols);
   base::Result<std::shared_ptr<const Specialisation>> Make(std::span<const tensor::Extents> inputs);
-  // Whether it differs from the general plan in what its steps are done by.
+  // Whether it differs from the general plan in what its steps are done by, or in the order in
+  // memory of what products and windows write.
   bool IsUseful(const plan::Plan& plan) const;
   void DropOldest();
 
