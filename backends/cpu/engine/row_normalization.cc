@@ -42,6 +42,7 @@ class Parser {
     if (row_.roots.size() != 1) return nullptr;
     root_ = FindUnrounded(row_.roots[0], step_.writes[0].type);
     if (root_ == program::kNoExpr) return nullptr;
+    SkipRoundingOfResult();
     const bool is_found = ParseSoftmax() || ParseHardmax() || ParseMoments() || ParseMeanSquare();
     if (!is_found || !IsElement(element_)) return nullptr;
     const ExprId roots[] = {element_};
@@ -60,6 +61,15 @@ class Parser {
         static_cast<tensor::Rounding>(node.payload >> 1) == tensor::Rounding::kNearestEven;
     if (!is_rounding || pool_[node.operands[0]].type != kFloat32) return program::kNoExpr;
     return node.operands[0];
+  }
+  // A result that is rounded and widened again, for a reader of float32.
+  void SkipRoundingOfResult() {
+    const ExprId narrow = FindOperand(root_, ExprOp::kCast);
+    if (narrow == program::kNoExpr || !IsNarrow(pool_[narrow].type)) return;
+    const ExprId unrounded = FindUnrounded(narrow, pool_[narrow].type);
+    if (unrounded == program::kNoExpr) return;
+    found_.rounding_of_result = pool_[narrow].type;
+    root_ = unrounded;
   }
   bool Is(ExprId id, ExprOp op) const {
     return id != program::kNoExpr && pool_[id].op == op && pool_[id].type == kFloat32;
@@ -124,16 +134,28 @@ class Parser {
     return pool_[state.update].operands[1];
   }
 
-  // exp(x - max) / sum, or x - max - log(sum).
+  // What `id` is rounded from, by the steps of a softmax.
+  ExprId FindStep(ExprId id) const {
+    if (found_.rounding == kFloat32) return id;
+    const ExprId narrow = FindOperand(id, ExprOp::kCast);
+    if (narrow == program::kNoExpr || pool_[narrow].type != found_.rounding)
+      return program::kNoExpr;
+    return FindUnrounded(narrow, found_.rounding);
+  }
+
+  // exp(x - max) / sum, or x - max - log(sum), each step of it rounded or none.
   bool ParseSoftmax() {
     if (row_.passes.size() != 2) return false;
     element_ = FindReduced(0, ExprOp::kMax);
     const ExprId power = FindReduced(1, ExprOp::kAdd);
-    const ExprId difference = FindOperand(power, ExprOp::kExp);
-    const bool is_softmax =
-        element_ != program::kNoExpr && Is(difference, ExprOp::kSub) &&
-        pool_[difference].operands[0] == element_ && IsResult(pool_[difference].operands[1], 0) &&
-        IsState(row_.passes[0].results[0]) && IsState(row_.passes[1].results[0]);
+    if (element_ == program::kNoExpr || power == program::kNoExpr) return false;
+    if (Is(power, ExprOp::kCast)) found_.rounding = pool_[pool_[power].operands[0]].type;
+    const ExprId difference = FindOperand(FindStep(power), ExprOp::kExp);
+    const ExprId exact = difference == program::kNoExpr ? difference : FindStep(difference);
+    const bool is_softmax = Is(exact, ExprOp::kSub) && pool_[exact].operands[0] == element_ &&
+                            IsResult(pool_[exact].operands[1], 0) &&
+                            IsState(row_.passes[0].results[0]) &&
+                            IsState(FindStep(row_.passes[1].results[0]));
     if (!is_softmax) return false;
     const ExprId root = root_;
     if (Is(root, ExprOp::kDiv) && pool_[root].operands[0] == power &&
@@ -143,7 +165,7 @@ class Parser {
     }
     found_.form = RowNormalization::Form::kLogSoftmax;
     return Is(root, ExprOp::kSub) && pool_[root].operands[0] == difference &&
-           IsResult(FindOperand(pool_[root].operands[1], ExprOp::kLog), 1);
+           IsResult(FindOperand(FindStep(pool_[root].operands[1]), ExprOp::kLog), 1);
   }
 
   // One number where the position is that of the extreme, another elsewhere.
@@ -291,7 +313,7 @@ class BoundNormalization final : public device::BoundKernel {
     constexpr int64_t kCostOfRow = 20'000;
     const int64_t cost_of_row =
         count_ * (kCostOfElement + (is_read_in_place_ ? 0 : element_.code().cost() + 100) +
-                  (narrow_ == nullptr ? 0 : 100)) +
+                  (narrow_ == nullptr ? 0 : 100) + (round_ == nullptr ? 0 : 50)) +
         kCostOfRow;
     return runtime_.For(grid_.TileCount(0, row_begin_),
                         grid_.TileLanes(0, row_begin_) * cost_of_row,
@@ -317,8 +339,11 @@ class BoundNormalization final : public device::BoundKernel {
     bias_ = read(normalization_->bias);
     const RowNormalization::Divisor& divisor = normalization_->divisor;
     if (IsNarrow(result_.type)) narrow_ = FindCastLoop(kFloat32, result_.type);
+    if (IsRounded()) round_ = FindRoundingLoop(normalization_->rounding_of_result);
     divisor_ = divisor.dim ? static_cast<float>(step.Number(*divisor.dim)) : divisor.number;
   }
+
+  bool IsRounded() const { return normalization_->rounding_of_result != kFloat32; }
 
   // False where a loop over rows cannot do it.
   bool LayOut(int outer_rank, int64_t count) {
@@ -350,6 +375,7 @@ class BoundNormalization final : public device::BoundKernel {
                         ((is_read_in_place_ && narrow_ == nullptr) || count <= kMaxComputed);
     // Not every instruction set has a loop for float16.
     if (!can_be || (IsNarrow(result_.type) && narrow_ == nullptr)) return false;
+    if (IsRounded() && round_ == nullptr) return false;
     // Widened parameters are those of all rows that a loop takes.
     const auto is_of_each_row = [&](const Access& access) {
       return row_begin_ > 0 && access.form.steps[static_cast<size_t>(row_begin_ - 1)] != 0;
@@ -378,8 +404,9 @@ class BoundNormalization final : public device::BoundKernel {
     if (has_narrow_parameters_) scratch_bytes += 2 * FloatBytes(count);
     runtime_.scratch().Reserve(scratch_bytes);
     if (normalization_->form <= Form::kLogSoftmax) {
-      softmax_ =
-          FindSoftmaxLoop(normalization_->form == Form::kLogSoftmax, runtime_.settings().loops);
+      softmax_ = FindSoftmaxLoop(normalization_->form == Form::kLogSoftmax,
+                                 normalization_->rounding, runtime_.settings().loops);
+      if (softmax_ == nullptr) return false;
     }
     return true;
   }
@@ -493,6 +520,7 @@ class BoundNormalization final : public device::BoundKernel {
           .bias = {FindParameter(bias_, box, addresses, bias_is_number_, rooms.bias),
                    step_of(bias_), bias_is_number_}};
       RunRows(operands, rooms.exponentials);
+      if (round_ != nullptr) round_(operands.rows);
       if (narrow_ != nullptr) {
         WriteNarrow(operands.rows, AddressOf(result_, box, addresses[result_.buffer]),
                     step_of(result_));
@@ -536,7 +564,8 @@ class BoundNormalization final : public device::BoundKernel {
   bool scale_is_number_ = false;
   bool bias_is_number_ = false;
   bool has_narrow_parameters_ = false;
-  Loop narrow_ = nullptr;  // rounds the result; null where it is float32
+  Loop narrow_ = nullptr;         // rounds the result; null where it is float32
+  RoundingLoop round_ = nullptr;  // null where the result is not rounded as a float32
   float divisor_ = 0;
   int64_t count_ = 0;
   int row_begin_ = 0;

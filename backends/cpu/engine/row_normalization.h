@@ -3,7 +3,8 @@
 // RowNormalization: a Row in float32 that is Softmax, LogSoftmax, Hardmax, LayerNormalization,
 // RMSNormalization or InstanceNormalization as core/ops writes them, told from others by its
 // expressions. Where rows lie together in memory, a loop of its own takes each from start to end.
-// The result may be rounded to a narrower float, and operands may be widened from one.
+// The result may be rounded to a narrower float, and operands may be widened from one; a softmax of
+// narrower floats rounds what it computes in between too.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_ROW_NORMALIZATION_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_ROW_NORMALIZATION_H_
@@ -14,6 +15,7 @@
 
 #include "backends/core/device/device.h"
 #include "backends/core/program/arg_extreme.h"
+#include "backends/core/tensor/element_type.h"
 #include "backends/cpu/engine/code.h"
 #include "backends/cpu/engine/runtime.h"
 
@@ -38,6 +40,10 @@ struct RowNormalization {
   // What is normalised, as the only root; `read` where that is no more than a read, else -1.
   Code element;
   int read = -1;
+  // To what the result is rounded before it is widened again; float32 where it is not.
+  tensor::ElementType rounding_of_result = tensor::ElementType::kFloat32;
+  // kSoftmax, kLogSoftmax: what its steps are rounded to; float32 where they are not.
+  tensor::ElementType rounding = tensor::ElementType::kFloat32;
   // kHardmax: which element is chosen, and what the result is there and elsewhere.
   program::Extreme extreme;
   float chosen = 0;

@@ -195,8 +195,43 @@ struct ReferenceFunctions {
   static float Log(float x) { return std::log(x); }
 };
 
+// What the steps of a softmax are rounded to, as a float32.
+struct Float32Rounding {
+  static HWY_INLINE RowVec Round(RowTag, RowVec x) { return x; }
+};
+
+// As tensor::Bfloat16Format::Encode.
+struct Bfloat16Rounding {
+  static HWY_INLINE RowVec Round(RowTag d, RowVec x) {
+    const hn::RebindToUnsigned<RowTag> bits;
+    const auto code = hn::BitCast(bits, x);
+    const auto is_odd = hn::And(hn::ShiftRight<16>(code), hn::Set(bits, 1U));
+    const auto rounded = hn::Add(hn::Add(code, hn::Set(bits, 0x7fffU)), is_odd);
+    const auto upper = hn::BitCast(d, hn::And(rounded, hn::Set(bits, 0xffff'0000U)));
+    const auto nan = hn::BitCast(
+        d, hn::Or(hn::And(code, hn::Set(bits, 0x8000'0000U)), hn::Set(bits, 0x7fc0'0000U)));
+    return hn::IfThenElse(hn::IsNaN(x), nan, upper);
+  }
+};
+
+// Processors with AVX2 convert these.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+struct Float16Rounding {
+  static HWY_INLINE RowVec Round(RowTag d, RowVec x) {
+    const hn::Rebind<hwy::float16_t, RowTag> half;
+    return hn::PromoteTo(d, hn::DemoteTo(half, x));
+  }
+};
+#endif
+
+template <class Rounding>
+HWY_INLINE float RoundNumber(float x) {
+  const RowTag d;
+  return hn::GetLane(Rounding::Round(d, hn::Set(d, x)));
+}
+
 // A row of `kVectors` vectors, `last` elements in the last of them.
-template <class Functions, bool is_logarithm, int kVectors>
+template <class Functions, class Rounding, bool is_logarithm, int kVectors>
 HWY_INLINE void NormalizeHeldRow(const float* x, int64_t last, float* result) {
   const RowTag d;
   RowBlock<kVectors> block(x, last);
@@ -205,14 +240,16 @@ HWY_INLINE void NormalizeHeldRow(const float* x, int64_t last, float* result) {
   const float greatest = block.Reduce(Greater());
   block.FillRest(last, greatest);
   const RowVec max = hn::Set(d, greatest);
-  block.Apply([&](RowTag, RowVec value) HWY_ATTR { return hn::Sub(value, max); });
+  block.Apply([&](RowTag, RowVec value)
+                  HWY_ATTR { return Rounding::Round(d, hn::Sub(value, max)); });
   RowBlock<kVectors> powers = block;
   Functions::Exp(powers);
+  powers.Apply([&](RowTag, RowVec value) HWY_ATTR { return Rounding::Round(d, value); });
   RowBlock<kVectors> summands = powers;
   summands.FillRest(last, kNoSummand);
-  const float total = summands.Reduce(Sum());
+  const float total = RoundNumber<Rounding>(summands.Reduce(Sum()));
   if (is_logarithm) {
-    const RowVec logarithm = hn::Set(d, Functions::Log(total));
+    const RowVec logarithm = hn::Set(d, RoundNumber<Rounding>(Functions::Log(total)));
     block.Apply([&](RowTag, RowVec value) HWY_ATTR { return hn::Sub(value, logarithm); });
     block.Store(result, last);
   } else {
@@ -223,7 +260,7 @@ HWY_INLINE void NormalizeHeldRow(const float* x, int64_t last, float* result) {
 }
 
 // Up to kMaxGroupRows rows from `first` on.
-template <class Functions, bool is_logarithm>
+template <class Functions, class Rounding, bool is_logarithm>
 HWY_INLINE void NormalizeGroup(const RowOperands& rows, int64_t first, int64_t group,
                                float* exponentials) {
   const RowTag d;
@@ -243,14 +280,17 @@ HWY_INLINE void NormalizeGroup(const RowOperands& rows, int64_t first, int64_t g
     ForBlocks(count, [&](int64_t begin, auto vectors, int64_t last) HWY_ATTR {
       RowBlock<vectors()> block(x + row * rows.x_step + begin, last);
       if (last < kRowLanes) block.FillRest(last, greatest[row]);
-      block.Apply([&](RowTag, RowVec value) HWY_ATTR { return hn::Sub(value, max); });
+      block.Apply([&](RowTag, RowVec value)
+                      HWY_ATTR { return Rounding::Round(d, hn::Sub(value, max)); });
       Functions::Exp(block);
+      block.Apply([&](RowTag, RowVec value) HWY_ATTR { return Rounding::Round(d, value); });
       block.Store(powers + row * power_step + begin, last);
     });
   }
   for (int64_t row = 0; row < group; ++row) {
-    sums[row] = ReduceRow<kPartVectors>(powers + row * power_step, count, 0.0f, kNoSummand, Sum());
-    if (is_logarithm) sums[row] = Functions::Log(sums[row]);
+    sums[row] = RoundNumber<Rounding>(
+        ReduceRow<kPartVectors>(powers + row * power_step, count, 0.0f, kNoSummand, Sum()));
+    if (is_logarithm) sums[row] = RoundNumber<Rounding>(Functions::Log(sums[row]));
   }
   for (int64_t row = 0; row < group; ++row) {
     const RowVec max = hn::Set(d, greatest[row]);
@@ -259,7 +299,8 @@ HWY_INLINE void NormalizeGroup(const RowOperands& rows, int64_t first, int64_t g
     ForBlocks(count, [&](int64_t begin, auto vectors, int64_t last) HWY_ATTR {
       RowBlock<vectors()> block(from + begin, last);
       block.Apply([&](RowTag, RowVec value) HWY_ATTR {
-        return is_logarithm ? hn::Sub(hn::Sub(value, max), sum) : hn::Div(value, sum);
+        return is_logarithm ? hn::Sub(Rounding::Round(d, hn::Sub(value, max)), sum)
+                            : hn::Div(value, sum);
       });
       block.Store(result + row * rows.result_step + begin, last);
     });
@@ -275,21 +316,34 @@ HWY_INLINE void ForGroups(const RowOperands& rows, Body body) {
   }
 }
 
-template <class Functions, bool is_logarithm>
+template <class Functions, class Rounding, bool is_logarithm>
 void RunSoftmax(const RowOperands& rows, float* exponentials) {
   if (rows.count > kHeldVectors * kRowLanes) {
     ForGroups(rows, [&](int64_t first, int64_t group) HWY_ATTR {
-      NormalizeGroup<Functions, is_logarithm>(rows, first, group, exponentials);
+      NormalizeGroup<Functions, Rounding, is_logarithm>(rows, first, group, exponentials);
     });
     return;
   }
   WithVectors(rows.count, [&](auto vectors) HWY_ATTR {
     const int64_t last = rows.count - (vectors() - 1) * kRowLanes;
     for (int64_t row = 0; row < rows.rows; ++row) {
-      NormalizeHeldRow<Functions, is_logarithm, vectors()>(rows.x + row * rows.x_step, last,
-                                                           rows.result + row * rows.result_step);
+      NormalizeHeldRow<Functions, Rounding, is_logarithm, vectors()>(
+          rows.x + row * rows.x_step, last, rows.result + row * rows.result_step);
     }
   });
+}
+
+template <class Rounding>
+void RoundRows(const RowOperands& rows) {
+  const RowTag d;
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    float* const result = rows.result + row * rows.result_step;
+    ForBlocks(rows.count, [&](int64_t begin, auto vectors, int64_t last) HWY_ATTR {
+      RowBlock<vectors()> block(result + begin, last);
+      block.Apply([&](RowTag, RowVec value) HWY_ATTR { return Rounding::Round(d, value); });
+      block.Store(result + begin, last);
+    });
+  }
 }
 
 // What is done to every element once the sums are known.
@@ -421,12 +475,37 @@ void RunNormalize(const MomentOperands& operands) {
   return operands.subtracts_mean ? RunMoments<true>(operands) : RunMoments<false>(operands);
 }
 
-SoftmaxLoop FindSoftmax(bool is_logarithm, LoopSet loops) {
+template <class Rounding>
+SoftmaxLoop FindRounded(bool is_logarithm, LoopSet loops) {
   if (loops == LoopSet::kReference) {
-    return is_logarithm ? RunSoftmax<ReferenceFunctions, true>
-                        : RunSoftmax<ReferenceFunctions, false>;
+    return is_logarithm ? RunSoftmax<ReferenceFunctions, Rounding, true>
+                        : RunSoftmax<ReferenceFunctions, Rounding, false>;
   }
-  return is_logarithm ? RunSoftmax<VectorFunctions, true> : RunSoftmax<VectorFunctions, false>;
+  return is_logarithm ? RunSoftmax<VectorFunctions, Rounding, true>
+                      : RunSoftmax<VectorFunctions, Rounding, false>;
+}
+
+SoftmaxLoop FindSoftmax(bool is_logarithm, tensor::ElementType rounding, LoopSet loops) {
+  switch (rounding) {
+    case tensor::ElementType::kFloat32:
+      return FindRounded<Float32Rounding>(is_logarithm, loops);
+    case tensor::ElementType::kBfloat16:
+      return FindRounded<Bfloat16Rounding>(is_logarithm, loops);
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+    case tensor::ElementType::kFloat16:
+      return FindRounded<Float16Rounding>(is_logarithm, loops);
+#endif
+    default:
+      return nullptr;
+  }
+}
+
+RoundingLoop FindRounding(tensor::ElementType type) {
+  if (type == tensor::ElementType::kBfloat16) return RoundRows<Bfloat16Rounding>;
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if (type == tensor::ElementType::kFloat16) return RoundRows<Float16Rounding>;
+#endif
+  return nullptr;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -437,10 +516,15 @@ HWY_AFTER_NAMESPACE();
 namespace onnxifi::engine {
 
 HWY_EXPORT(FindSoftmax);
+HWY_EXPORT(FindRounding);
 HWY_EXPORT(RunNormalize);
 
-SoftmaxLoop FindSoftmaxLoop(bool is_logarithm, LoopSet loops) {
-  return HWY_DYNAMIC_DISPATCH(FindSoftmax)(is_logarithm, loops);
+SoftmaxLoop FindSoftmaxLoop(bool is_logarithm, tensor::ElementType rounding, LoopSet loops) {
+  return HWY_DYNAMIC_DISPATCH(FindSoftmax)(is_logarithm, rounding, loops);
+}
+
+RoundingLoop FindRoundingLoop(tensor::ElementType type) {
+  return HWY_DYNAMIC_DISPATCH(FindRounding)(type);
 }
 
 void NormalizeRows(const MomentOperands& operands) { HWY_DYNAMIC_DISPATCH(RunNormalize)(operands); }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "backends/core/tensor/element_type.h"
 #include "backends/cpu/engine/loop.h"
 
 namespace onnxifi::engine {
@@ -28,9 +29,16 @@ struct RowOperands {
 inline constexpr int64_t kRowGroupElements = 2048;
 
 // exp(x - max) / sum(exp(x - max)), or x - max - log(sum(exp(x - max))). `exponentials` has room
-// for a row and for kRowGroupElements; only the logarithm needs it.
+// for a row and for kRowGroupElements; only the logarithm needs it. Differences, exponentials,
+// their sum and its logarithm are rounded to `rounding`, which is float16, bfloat16 or float32;
+// null where the instruction set has no loop for it.
 using SoftmaxLoop = void (*)(const RowOperands& rows, float* exponentials);
-SoftmaxLoop FindSoftmaxLoop(bool is_logarithm, LoopSet loops);
+SoftmaxLoop FindSoftmaxLoop(bool is_logarithm, tensor::ElementType rounding, LoopSet loops);
+
+// Rounds the rows of a result to float16 or bfloat16, as float32; null where the instruction set
+// has no loop for it.
+using RoundingLoop = void (*)(const RowOperands& rows);
+RoundingLoop FindRoundingLoop(tensor::ElementType type);
 
 // A factor or summand of every element of the result.
 struct RowParameter {

@@ -272,6 +272,31 @@ TEST(RowNormalizationTest, IsNoOtherRow) {
   }
 }
 
+// Rows of `type` with drawn elements. `is_widened`: the result is rounded to it and widened again.
+reference::RandomStep MakeNarrowStep(const Operator& op, int64_t length, ElementType type,
+                                     bool is_widened, std::mt19937& random) {
+  reference::RandomStep made;
+  made.program = std::move(*Lower(op, {2, 3, length}, type));
+  if (is_widened) {
+    program::Step& step = made.program.steps[0];
+    program::ExprId& root = step.As<program::Row>()->roots[0];
+    root = program::Cast({&made.program.exprs, root}, kFloat32).id();
+    step.writes[0].type = kFloat32;
+    made.program.buffers[static_cast<size_t>(step.writes[0].buffer)].type = kFloat32;
+  }
+  for (const program::Buffer& buffer : made.program.buffers) {
+    Extents shape;
+    for (const program::Dim& dim : buffer.shape) shape.push_back(dim.constant());
+    tensor::Tensor tensor = *tensor::Tensor::Allocate(buffer.type, shape);
+    std::uniform_real_distribution<double> draw(-3, 3);
+    for (int64_t k = 0; k < tensor.element_count(); ++k) {
+      tensor::StoreScalar(buffer.type, tensor.mutable_data(), k, {.f = draw(random)});
+    }
+    made.buffers.push_back(std::move(tensor));
+  }
+  return made;
+}
+
 // Elements that are widened first, parameters too, and results that are rounded: to the same bits,
 // whether a loop of its own takes the rows or, where each row has a parameter of its own, none
 // does.
@@ -284,46 +309,43 @@ TEST(RowNormalizationTest, NarrowRowsAgreeWithTheReference) {
     Runtime runtime(shredder);
     const std::vector<int64_t> dims;
     std::mt19937 random(10);
-    for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16}) {
+    const auto compare = [&](const Operator& op, int64_t length, ElementType type,
+                             bool is_widened) {
+      SCOPED_TRACE(testing::Message() << op.op_type << " of " << Name(type) << ", " << length
+                                      << (is_widened ? ", widened" : ""));
       const bool has_loops =
           FindCastLoop(kFloat32, type) != nullptr && FindCastLoop(type, kFloat32) != nullptr;
+      const reference::RandomStep made = MakeNarrowStep(op, length, type, is_widened, random);
+      const program::Step& step = made.program.steps[0];
+      const std::shared_ptr<const RowNormalization> found = Find(made.program);
+      ASSERT_NE(found, nullptr);
+      EXPECT_EQ(found->form, op.form);
+      EXPECT_EQ(found->rounding_of_result, is_widened ? type : kFloat32);
+      const auto bound =
+          BindRowNormalization(found, device::Bind(made.program, step, dims), runtime);
+      if (length >= 33) {
+        EXPECT_EQ(bound == nullptr, op.is_per_channel || !has_loops);
+      }
+      const auto expected = RunStep(reference, made);
+      const auto actual = RunStep(device, made);
+      ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().Text();
+      const auto result = static_cast<size_t>(step.writes[0].buffer);
+      const tensor::Tensor& x = (*expected)[result];
+      const tensor::Tensor& y = (*actual)[result];
+      const ElementType written = step.writes[0].type;
+      const size_t size = is_widened ? 4 : 2;
+      for (int64_t k = 0; k < x.element_count(); ++k) {
+        const size_t at = size * static_cast<size_t>(k);
+        ASSERT_EQ(std::memcmp(x.data() + at, y.data() + at, size), 0)
+            << "element " << k << ": " << tensor::LoadScalar(written, y.data(), k).f
+            << " instead of " << tensor::LoadScalar(written, x.data(), k).f;
+      }
+    };
+    for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16}) {
       for (const Operator& op : kOperators) {
-        // Others round in between.
-        if (op.form != Form::kMoments && op.form != Form::kMeanSquare) continue;
+        if (op.form == Form::kHardmax) continue;
         for (const int64_t length : {1, 7, 16, 33, 64, 100, 129, 300, 1000, 5000}) {
-          SCOPED_TRACE(testing::Message() << op.op_type << " of " << Name(type) << ", " << length);
-          reference::RandomStep made;
-          made.program = std::move(*Lower(op, {2, 3, length}, type));
-          for (const program::Buffer& buffer : made.program.buffers) {
-            Extents shape;
-            for (const program::Dim& dim : buffer.shape) shape.push_back(dim.constant());
-            tensor::Tensor tensor = *tensor::Tensor::Allocate(type, shape);
-            std::uniform_real_distribution<double> draw(-3, 3);
-            for (int64_t k = 0; k < tensor.element_count(); ++k) {
-              tensor::StoreScalar(type, tensor.mutable_data(), k, {.f = draw(random)});
-            }
-            made.buffers.push_back(std::move(tensor));
-          }
-          const program::Step& step = made.program.steps[0];
-          const std::shared_ptr<const RowNormalization> found = Find(made.program);
-          ASSERT_NE(found, nullptr);
-          EXPECT_EQ(found->form, op.form);
-          const auto bound =
-              BindRowNormalization(found, device::Bind(made.program, step, dims), runtime);
-          if (length >= 33) {
-            EXPECT_EQ(bound == nullptr, op.is_per_channel || !has_loops);
-          }
-          const auto expected = RunStep(reference, made);
-          const auto actual = RunStep(device, made);
-          ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().Text();
-          const auto result = static_cast<size_t>(step.writes[0].buffer);
-          const tensor::Tensor& x = (*expected)[result];
-          const tensor::Tensor& y = (*actual)[result];
-          for (int64_t k = 0; k < x.element_count(); ++k) {
-            ASSERT_EQ(std::memcmp(x.data() + 2 * k, y.data() + 2 * k, 2), 0)
-                << "element " << k << ": " << tensor::LoadScalar(type, y.data(), k).f
-                << " instead of " << tensor::LoadScalar(type, x.data(), k).f;
-          }
+          for (const bool is_widened : {false, true}) compare(op, length, type, is_widened);
         }
       }
     }
@@ -341,6 +363,25 @@ TEST(RowNormalizationTest, IsNoRowThatRoundsOtherwise) {
   node.payload = static_cast<uint64_t>(tensor::Rounding::kUp) << 1;
   row.roots[0] = program->exprs.Add(node);
   EXPECT_EQ(Find(*program), nullptr);
+}
+
+// A softmax of which one step is rounded to another type than the others is no such row.
+TEST(RowNormalizationTest, IsNoSoftmaxThatRoundsToTwoTypes) {
+  for (const Operator& op : {kOperators[0], kOperators[1]}) {
+    SCOPED_TRACE(op.op_type);
+    const std::unique_ptr<program::Program> program = Lower(op, {2, 3, 40}, ElementType::kBfloat16);
+    ASSERT_NE(Find(*program), nullptr);
+    EXPECT_EQ(Find(*program)->rounding, ElementType::kBfloat16);
+    program::ExprId& sum = program->steps[0].As<program::Row>()->passes[1].results[0];
+    program::ExprNode wide = program->exprs[sum];
+    ASSERT_EQ(wide.op, program::ExprOp::kCast);
+    program::ExprNode narrow = program->exprs[wide.operands[0]];
+    ASSERT_EQ(narrow.op, program::ExprOp::kCast);
+    narrow.type = ElementType::kFloat16;
+    wide.operands = {program->exprs.Add(narrow)};
+    sum = program->exprs.Add(wide);
+    EXPECT_EQ(Find(*program), nullptr);
+  }
 }
 
 TEST(RowNormalizationTest, WritesOverItsOperand) {
