@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gathered convolutions: what the two ways of binding one share. Either windows are gathered, or,
+// Gathered convolutions: what the three ways of binding one share. Either windows are gathered; or,
 // along three axes with few outputs, slabs of the padded input are copied, in which windows
-// overlap.
+// overlap; or, between planes, windows are gathered side by side.
 
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_GATHERED_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_GATHERED_H_
@@ -50,6 +50,20 @@ std::unique_ptr<device::BoundKernel> BindSlabs(const device::BoundStep& step,
                                                const Windows& windows,
                                                runtime::PackedWeights weights,
                                                runtime::Runtime& runtime);
+
+// Whether planes are the faster way: neighbouring positions of source and result lie side by side,
+// and there are many of them. `convolution` has the used taps alone.
+bool PrefersPlanes(const device::BoundStep& step, const GatheredConvolution& convolution,
+                   const Windows& windows);
+// The weights of every output, channel by channel and then tap by tap. `weights` is the first used
+// tap's.
+void PackForPlanes(const GatheredConvolution& convolution, const float* weights,
+                   const device::BoundView& view, const tensor::Extents& kernel, float* packed);
+std::unique_ptr<device::BoundKernel> BindPlanes(const device::BoundStep& step,
+                                                const GatheredConvolution& convolution,
+                                                const Windows& windows,
+                                                runtime::PackedWeights weights,
+                                                runtime::Runtime& runtime);
 
 }  // namespace onnxifi::convolution
 

@@ -214,19 +214,27 @@ class GatheredKernel final : public device::Kernel {
     for (size_t axis = 0; axis < used.first.size(); ++axis) {
       first += used.first[axis] * view.strides[kFirstSpatial + axis];
     }
+    const Windows windows = WindowsOf(step, used);
+    const bool has_planes = PrefersPlanes(step, convolution, windows);
     const auto pack = [&](float* to) -> Status {
       ONNXIFI_ASSIGN_OR_RETURN(
           const runtime::AlignedConstant aligned,
           runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
                                            runtime::ConstantBytes(step, view.buffer)));
-      PackTaps(convolution, reinterpret_cast<const float*>(aligned.data()) + first, view,
-               used.count, runtime_.pool(), to);
+      const float* const weights = reinterpret_cast<const float*>(aligned.data()) + first;
+      if (has_planes) {
+        PackForPlanes(convolution, weights, view, used.count, to);
+      } else {
+        PackTaps(convolution, weights, view, used.count, runtime_.pool(), to);
+      }
       return base::Ok();
     };
+    const int64_t size =
+        has_planes ? convolution.out_channels * convolution.depth() : convolution.packed_size();
     ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(layouts_.NumberOf(used), runtime_.memory(),
-                                         convolution.group * convolution.packed_size(), pack));
-    const Windows windows = WindowsOf(step, used);
+                             store_.Find(2 * layouts_.NumberOf(used) + (has_planes ? 1 : 0),
+                                         runtime_.memory(), convolution.group * size, pack));
+    if (has_planes) return BindPlanes(step, convolution, windows, std::move(packed), runtime_);
     if (used.count.size() == kMaxSpatialAxes && PrefersSlabs(windows, convolution)) {
       return BindSlabs(step, convolution, windows, std::move(packed), runtime_);
     }

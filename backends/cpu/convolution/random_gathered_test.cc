@@ -72,24 +72,31 @@ struct Layout {
 enum class Kind : uint8_t {
   kAny,
   kFrames,  // k x 3 x 3 with strides and dilations along the first axis alone
+  kPlanes,  // between planes, with many positions
 };
 
 class RandomGathered {
  public:
   explicit RandomGathered(uint32_t seed, Kind kind = Kind::kAny) : random_(seed) {
-    const bool is_any = kind == Kind::kAny;
+    const bool is_any = kind != Kind::kFrames;
+    const bool has_planes = kind == Kind::kPlanes;
     const auto axes = static_cast<size_t>(is_any ? std::min<int64_t>(Roll(1, 4), 3) : 3);
     const int64_t group = Chance(25) ? Roll(2, 3) : 1;
     // Deep enough for several blocks in a third of the cases.
     const int64_t in = group * (is_any ? (Chance(30) ? Roll(60, 90) : Roll(1, 12)) : Roll(14, 26));
-    is_few_ = is_any && Chance(30);
-    const int64_t out =
-        group * (is_few_ ? std::max<int64_t>(1, Roll(-4, 7)) : Roll(8, is_any ? 50 : 26));
+    is_few_ = is_any && !has_planes && Chance(30);
+    const int64_t out = group * (is_few_ ? std::max<int64_t>(1, Roll(-4, 7))
+                                         : Roll(8, has_planes ? 90 : (is_any ? 50 : 26)));
     // Of planes, one output is computed as few are.
     const bool may_be_planar = is_any && (!is_few_ || out == 1);
-    source_ = {Roll(1, 2), in, {}, Chance(40) ? Roll(1, 5) : 0, may_be_planar && Chance(30)};
+    source_ = {Roll(1, 2),
+               in,
+               {},
+               Chance(40) ? Roll(1, 5) : 0,
+               may_be_planar && Chance(has_planes ? 100 : 30)};
     if (source_.is_planar) source_.gap = 0;
-    result_ = {source_.n, out, {}, Chance(40) ? Roll(1, 5) : 0, is_any && Chance(30)};
+    result_ = {
+        source_.n, out, {}, Chance(40) ? Roll(1, 5) : 0, is_any && Chance(has_planes ? 100 : 30)};
     if (result_.is_planar) result_.gap = 0;
     contract_.form = Contract::Form::kConv;
     contract_.group = group;
@@ -106,9 +113,12 @@ class RandomGathered {
       const int64_t least = Chance(30) ? std::max<int64_t>(1, reach - 2 * pads_.back()) : reach;
       // Rows of images at times as long as slabs take them.
       const bool is_long = is_any ? axis == 2 && Chance(70) : axis > 0;
-      const int64_t extent = Roll(least, reach + (axes == 1 ? 60
-                                                  : is_long ? (is_any ? 20 : 10)
-                                                            : 5));
+      const bool has_many = has_planes && axis + 1 == axes;
+      const int64_t many = axes == 1 ? 600 : 60;
+      const int64_t extent = has_many ? reach + Roll(many / 2, many)
+                                      : Roll(least, reach + (axes == 1 ? 60
+                                                             : is_long ? (is_any ? 20 : 10)
+                                                                       : 5));
       is_short_ = is_short_ || extent < reach;
       source_.spatial.push_back(extent);
       result_.spatial.push_back((extent + 2 * pads_.back() - reach) / contract_.strides.back() + 1);
@@ -132,7 +142,7 @@ class RandomGathered {
       bias_ = AddRead(out, Buffer::Kind::kConstant, strides);
       sum = sum + Load(program_.exprs, kFloat, bias_);
     }
-    if (!is_few_ && Chance(40)) {
+    if (!is_few_ && !has_planes && Chance(40)) {
       addend_layout_ = result_;
       addend_layout_.is_planar = false;
       addend_layout_.gap = Roll(0, 3);
@@ -317,20 +327,22 @@ class RandomGathered {
 
 // How many were bound which way.
 struct Counts {
-  int slabs = 0, in_place = 0;
+  int slabs = 0, in_place = 0, planes = 0;
 };
 
-void Compare(int threads, uint32_t first_seed, uint32_t end_seed, Counts& counts) {
+void Compare(int threads, uint32_t first_seed, uint32_t end_seed, Counts& counts,
+             Kind kind = Kind::kAny) {
   auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
                                base::Log(base::LogLevel::kWarning));
   ASSERT_TRUE(device.ok()) << device.status().Text();
   for (uint32_t seed = first_seed; seed < end_seed; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    RandomGathered random(seed);
+    RandomGathered random(seed, kind);
     random.Check(**device);
     if (testing::Test::HasFatalFailure()) return;
     counts.slabs += random.detail().starts_with("slabs") ? 1 : 0;
     counts.in_place += random.detail().starts_with("in place") ? 1 : 0;
+    counts.planes += random.detail().starts_with("planes") ? 1 : 0;
   }
 }
 
@@ -383,6 +395,32 @@ TEST(RandomGatheredTest, AgreesOnEveryInstructionSet) {
     Compare(/*threads=*/2, 1000, 1030, counts);
   });
   EXPECT_GE(counts.slabs, 1);
+}
+
+TEST(RandomGatheredTest, PlanesAgreeWithFloat64OnAnyThreads) {
+  Counts counts;
+  for (const int threads : {1, 2, 3}) {
+    Compare(threads, static_cast<uint32_t>(threads) * 100, static_cast<uint32_t>(threads) * 100 + 8,
+            counts, Kind::kPlanes);
+  }
+  EXPECT_GE(counts.planes, 6);
+}
+
+TEST(RandomGatheredTest, PlanesAgreeOnEveryInstructionSet) {
+  Counts counts;
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    Compare(/*threads=*/2, 1000, 1005, counts, Kind::kPlanes);
+  });
+  EXPECT_GE(counts.planes, 3);
+}
+
+// Depths of several blocks and chunks of several panels of outputs, whatever the processor has.
+TEST(RandomGatheredTest, PlanesAgreeWithSmallCaches) {
+  const processor::StatedCaches caches({.l1_bytes = 32 << 10, .l2_bytes = 64 << 10});
+  Counts counts;
+  Compare(/*threads=*/2, 2000, 2012, counts, Kind::kPlanes);
+  EXPECT_GE(counts.planes, 3);
 }
 
 }  // namespace
