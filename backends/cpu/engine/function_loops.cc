@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/engine/lanes-inl.h"
+#include "backends/cpu/vector_math/float64-inl.h"
 #include "backends/cpu/vector_math/hyperbolic-inl.h"
 #include "backends/cpu/vector_math/power-inl.h"
 #include "backends/cpu/vector_math/trigonometry-inl.h"
@@ -48,38 +49,59 @@ ONNXIFI_FUNCTION(Atanh)
 
 #undef ONNXIFI_FUNCTION
 
+#define ONNXIFI_FLOAT64_FUNCTION(name)                                                        \
+  void Run##name##64(const LoopOperands& operands) {                                          \
+    ForLanes<double>(operands, [](auto d, auto x) HWY_ATTR { return math::name##64(d, x); }); \
+  }
+
+ONNXIFI_FLOAT64_FUNCTION(Exp)
+ONNXIFI_FLOAT64_FUNCTION(ExpMinusOne)
+ONNXIFI_FLOAT64_FUNCTION(Log)
+ONNXIFI_FLOAT64_FUNCTION(LogOnePlus)
+ONNXIFI_FLOAT64_FUNCTION(Tanh)
+
+#undef ONNXIFI_FLOAT64_FUNCTION
+
+// Angles up to here are reduced in vectors.
+template <typename T>
+inline constexpr T kMaxAngleOf = math::kMaxAngle;
+template <>
+inline constexpr double kMaxAngleOf<double> = math::kMaxAngle64;
+
 // `result`, but scalar(x) in the lanes whose angle is larger than vectors reduce, infinite or NaN.
-template <class D, class V>
-HWY_NOINLINE V WithLargeAngles(D d, V x, V result, float (*scalar)(float)) {
-  HWY_ALIGN float angles[HWY_MAX_BYTES / sizeof(float)];
-  HWY_ALIGN float results[HWY_MAX_BYTES / sizeof(float)];
+template <typename T, class D, class V>
+HWY_NOINLINE V WithLargeAngles(D d, V x, V result, T (*scalar)(T)) {
+  HWY_ALIGN T angles[HWY_MAX_BYTES / sizeof(T)];
+  HWY_ALIGN T results[HWY_MAX_BYTES / sizeof(T)];
   hn::Store(x, d, angles);
   hn::Store(result, d, results);
   for (size_t k = 0; k < hn::Lanes(d); ++k) {
-    if (!(std::fabs(angles[k]) <= math::kMaxAngle)) results[k] = scalar(angles[k]);
+    if (!(std::fabs(angles[k]) <= kMaxAngleOf<T>)) results[k] = scalar(angles[k]);
   }
   return hn::Load(d, results);
 }
 
-template <class Function>
-HWY_INLINE void ForAngles(const LoopOperands& operands, Function function, float (*scalar)(float)) {
-  ForLanes<float>(operands, [&](auto d, auto x) HWY_ATTR {
+template <typename T, class Function>
+HWY_INLINE void ForAngles(const LoopOperands& operands, Function function, T (*scalar)(T)) {
+  ForLanes<T>(operands, [&](auto d, auto x) HWY_ATTR {
     const auto result = function(d, x);
-    const auto is_moderate = hn::Le(hn::Abs(x), hn::Set(d, math::kMaxAngle));
+    const auto is_moderate = hn::Le(hn::Abs(x), hn::Set(d, kMaxAngleOf<T>));
     return HWY_LIKELY(hn::AllTrue(d, is_moderate)) ? result : WithLargeAngles(d, x, result, scalar);
   });
 }
 
-#define ONNXIFI_ANGLE_FUNCTION(name, function)                              \
+#define ONNXIFI_ANGLE_FUNCTION(name, type, function)                        \
   void Run##name(const LoopOperands& operands) {                            \
-    ForAngles(                                                              \
+    ForAngles<type>(                                                        \
         operands, [](auto d, auto x) HWY_ATTR { return math::name(d, x); }, \
-        [](float x) { return function(x); });                               \
+        [](type x) { return function(x); });                                \
   }
 
-ONNXIFI_ANGLE_FUNCTION(Sin, std::sin)
-ONNXIFI_ANGLE_FUNCTION(Cos, std::cos)
-ONNXIFI_ANGLE_FUNCTION(Tan, std::tan)
+ONNXIFI_ANGLE_FUNCTION(Sin, float, std::sin)
+ONNXIFI_ANGLE_FUNCTION(Cos, float, std::cos)
+ONNXIFI_ANGLE_FUNCTION(Tan, float, std::tan)
+ONNXIFI_ANGLE_FUNCTION(Sin64, double, std::sin)
+ONNXIFI_ANGLE_FUNCTION(Cos64, double, std::cos)
 
 #undef ONNXIFI_ANGLE_FUNCTION
 
@@ -87,7 +109,29 @@ void RunPow(const LoopOperands& operands) {
   ForLanePairs<float>(operands, [](auto d, auto x, auto y) HWY_ATTR { return math::Pow(d, x, y); });
 }
 
+Loop FindFloat64Function(ExprOp op) {
+  switch (op) {
+    case ExprOp::kExp:
+      return RunExp64;
+    case ExprOp::kExpm1:
+      return RunExpMinusOne64;
+    case ExprOp::kLog:
+      return RunLog64;
+    case ExprOp::kLog1p:
+      return RunLogOnePlus64;
+    case ExprOp::kTanh:
+      return RunTanh64;
+    case ExprOp::kSin:
+      return RunSin64;
+    case ExprOp::kCos:
+      return RunCos64;
+    default:
+      return nullptr;
+  }
+}
+
 Loop FindFunction(ExprOp op, ElementType type) {
+  if (type == ElementType::kFloat64) return FindFloat64Function(op);
   if (type != ElementType::kFloat32) return nullptr;
   switch (op) {
     case ExprOp::kExp:
