@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CompileNumberEpilogue: copies the expressions, and puts numbers in place of loads.
+// CompileNumberEpilogue, CopyNumber: copies the expressions, and puts numbers in place of loads.
 
 #include "backends/cpu/integer/number_epilogue.h"
 
@@ -22,6 +22,17 @@ bool HasOneElement(const device::BoundView& view, const tensor::Extents& domain)
 
 }  // namespace
 
+std::optional<program::ExprId> CopyNumber(const program::ExprNode& node,
+                                          const device::BoundStep& step,
+                                          device::Addresses constants, program::ExprPool& own) {
+  if (node.op != program::ExprOp::kLoad || !node.operands.empty()) return std::nullopt;
+  const device::BoundView& view = step.reads[node.payload];
+  const std::byte* constant = constants[view.buffer];
+  if (constant == nullptr || !HasOneElement(view, step.domain)) return std::nullopt;
+  const tensor::Scalar number = tensor::LoadScalar(view.type, constant, view.offset);
+  return program::ScalarConstant(own, node.type, number).id();
+}
+
 engine::Code CompileNumberEpilogue(const device::BoundStep& step, device::Addresses constants,
                                    engine::LoopSet loops) {
   const program::ExprPool& pool = step.program->exprs;
@@ -31,14 +42,9 @@ engine::Code CompileNumberEpilogue(const device::BoundStep& step, device::Addres
   std::vector<program::ExprId> accumulators;
   for (const program::ExprId id : program::Reachable(pool, roots)) {
     program::ExprNode node = pool[id];
-    if (node.op == program::ExprOp::kLoad && node.operands.empty()) {
-      const device::BoundView& view = step.reads[node.payload];
-      const std::byte* constant = constants[view.buffer];
-      if (constant != nullptr && HasOneElement(view, step.domain)) {
-        const tensor::Scalar number = tensor::LoadScalar(view.type, constant, view.offset);
-        copies[id] = program::ScalarConstant(own, node.type, number).id();
-        continue;
-      }
+    if (const std::optional<program::ExprId> number = CopyNumber(node, step, constants, own)) {
+      copies[id] = *number;
+      continue;
     }
     for (program::ExprId& operand : node.operands) operand = copies.at(operand);
     const bool is_accumulator = node.op == program::ExprOp::kAccumulator;

@@ -57,6 +57,7 @@ class RandomProduct {
 
   // Whether sums became bytes without the tile engine.
   bool is_requantized() const { return is_requantized_; }
+  bool has_byte_function() const { return has_byte_function_; }
 
   void Check() {
     base::Result<std::unique_ptr<Device>> device =
@@ -406,7 +407,19 @@ class RandomProduct {
       });
       value = Minimum(Maximum(value, Like(value, low)), Like(value, high));
     }
-    return Chance(20) ? value : Quantize(value, AnyByte(), 0.02F, 0.5F);
+    if (Chance(20)) return value;
+    value = Quantize(value, AnyByte(), 0.02F, 0.5F);
+    if (Chance(70)) return value;
+    // An activation between two quantizations.
+    has_byte_function_ = true;
+    Operation dequantize;
+    value = Dequantize(value, &dequantize);
+    operations_.push_back(dequantize);
+    constexpr float kSlope = 0.125F;
+    operations_.push_back(
+        [](float x, int64_t /*column*/, const Extents& /*at*/) { return x < 0 ? x * kSlope : x; });
+    value = Select(value < Like(value, 0), value * Like(value, kSlope), value);
+    return Quantize(value, AnyByte(), 0.02F, 0.5F);
   }
 
   int64_t Columns() const {
@@ -529,6 +542,7 @@ class RandomProduct {
   std::vector<double> offsets_;        // of sums, per column; may be empty
   std::vector<Operation> operations_;  // of a chain, on sums as float32
   bool is_requantized_ = false;
+  bool has_byte_function_ = false;
   program::BufferId scale_buffer_ = program::kNoBuffer;
   std::vector<std::vector<std::byte>> data_;
   size_t result_ = 0;
@@ -540,14 +554,16 @@ TEST(RandomProductTest, AgreesWithSumsOfIntegers) {
       processor::AllowByteProducts(is_allowed);
       if (is_allowed && !processor::HasByteProducts()) continue;
       SCOPED_TRACE(std::string(target) + (is_allowed ? " with byte products" : ""));
-      int requantized = 0;
+      int requantized = 0, with_function = 0;
       for (uint32_t seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         RandomProduct product(seed);
         if (product.IsSmall()) product.Check();
         if (product.is_requantized()) ++requantized;
+        if (product.is_requantized() && product.has_byte_function()) ++with_function;
       }
       EXPECT_GT(requantized, 40);
+      EXPECT_GT(with_function, 8);
     }
     processor::AllowByteProducts(true);
   });

@@ -11,6 +11,7 @@
 
 #include "backends/core/program/expr.h"
 #include "backends/core/tensor/convert.h"
+#include "backends/cpu/integer/byte_function.h"
 
 namespace onnxifi::integer {
 namespace {
@@ -51,7 +52,19 @@ class Finder {
   std::optional<Requantization> Find() {
     const Contract& contract = *step_.step->As<Contract>();
     if (contract.roots.size() != 1 || contract.accumulator != kSum) return std::nullopt;
-    ExprId value = contract.roots[0];
+    return FindOf(contract.roots[0]);
+  }
+
+  // With a function of bytes at the end.
+  std::optional<Requantization> FindBelow(const ByteFunction& function) {
+    found_ = {};
+    std::optional<Requantization> found = FindOf(function.argument);
+    if (found) found->lookup.assign(function.results.begin(), function.results.end());
+    return found;
+  }
+
+ private:
+  std::optional<Requantization> FindOf(ExprId value) {
     found_.result = pool_[value].type;
     if (IsByte(found_.result)) value = FindQuantized(value, found_.last);
     if (value == program::kNoExpr || pool_[value].type != kReal) return std::nullopt;
@@ -65,7 +78,6 @@ class Finder {
     return std::move(found_);
   }
 
- private:
   // The elements of an expression along the columns, or one for all of them.
   using Elements = std::vector<double>;
 
@@ -418,7 +430,11 @@ float Quantizer::Apply(float x) const {
 std::optional<Requantization> FindRequantization(const device::BoundStep& step,
                                                  device::Addresses constants, int column_axis,
                                                  double largest_sum) {
-  return Finder(step, constants, column_axis, largest_sum).Find();
+  Finder finder(step, constants, column_axis, largest_sum);
+  std::optional<Requantization> found = finder.Find();
+  if (found || step.step->As<Contract>()->accumulator != kSum) return found;
+  const std::optional<ByteFunction> function = FindByteFunction(step, constants);
+  return function ? finder.FindBelow(*function) : std::nullopt;
 }
 
 }  // namespace onnxifi::integer

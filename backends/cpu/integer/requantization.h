@@ -2,8 +2,9 @@
 //
 // Requantization: what quantized networks do to the sums of a product before they store bytes: sums
 // and products with numbers per column, bounds, QuantizeLinear followed by DequantizeLinear,
-// another tensor of bytes that is dequantized and added, and QuantizeLinear at the end. Tables and
-// numbers, as a loop over sums in vector registers takes them (requantize.h).
+// another tensor of bytes that is dequantized and added, and QuantizeLinear at the end, behind
+// which there may be any function from bytes to bytes. Tables and numbers, as a loop over sums in
+// vector registers takes them (requantize.h).
 
 #ifndef ONNXIFI_BACKENDS_CPU_INTEGER_REQUANTIZATION_H_
 #define ONNXIFI_BACKENDS_CPU_INTEGER_REQUANTIZATION_H_
@@ -49,7 +50,9 @@ struct Requantization {
   // Added to the sums, as tables are; may be empty.
   std::vector<int32_t> offsets;
   std::vector<Link> links;
-  Quantizer last;                                           // of bytes
+  Quantizer last;  // of bytes
+  // What becomes of each byte then, by its bits; empty: nothing.
+  std::vector<uint8_t> lookup;
   tensor::ElementType result = tensor::ElementType::kInt8;  // or uint8, or float32
 
   int64_t result_bytes() const { return result == tensor::ElementType::kFloat32 ? 4 : 1; }

@@ -239,15 +239,28 @@ void RunBlock(const Requantization& how, const SumBlock& block) {
   }
 }
 
+// Bytes that were stored just now become others.
+void LookUp(const Requantization& how, const SumBlock& block) {
+  for (int64_t row = 0; row < block.rows; ++row) {
+    auto* const bytes = reinterpret_cast<uint8_t*>(block.result + row * block.result_stride);
+    for (int64_t column = 0; column < block.columns; ++column) {
+      bytes[column] = how.lookup[bytes[column]];
+    }
+  }
+}
+
 void RunRequantization(const Requantization& how, const SumBlock& block) {
   switch (how.result) {
     case tensor::ElementType::kInt8:
-      return RunBlock<int8_t>(how, block);
+      RunBlock<int8_t>(how, block);
+      break;
     case tensor::ElementType::kUint8:
-      return RunBlock<uint8_t>(how, block);
+      RunBlock<uint8_t>(how, block);
+      break;
     default:
-      return RunBlock<float>(how, block);
+      RunBlock<float>(how, block);
   }
+  if (!how.lookup.empty()) LookUp(how, block);
 }
 
 }  // namespace HWY_NAMESPACE
