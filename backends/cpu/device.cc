@@ -31,6 +31,7 @@
 #include "backends/cpu/runtime/recipe.h"
 #include "backends/cpu/scan/scan.h"
 #include "backends/cpu/scatter/scatter.h"
+#include "backends/cpu/split_step.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -90,6 +91,16 @@ RecipeResult SelectWinogradFrames(Question& question, std::string_view /*name*/)
 
 // By an implementation for two axes.
 RecipeResult SelectMergedAxes(Question& question, std::string_view /*name*/);
+// By another implementation, without the epilogue.
+RecipeResult SelectSplitEpilogue(Question& question, std::string_view name);
+
+RecipeResult SelectSplitPadding(Question& question, std::string_view name) {
+  return SplitPadding(question.facts, name, [](const device::Facts& facts) -> RecipeResult {
+    RecipeResult recipe = pooling::SelectPooling(facts);
+    if (recipe.ok()) return recipe;
+    return onednn::SelectPooling(facts, kInPrimitive, "onednn pooling");
+  });
+}
 
 RecipeResult SelectGathered(Question& question, std::string_view /*name*/) {
   return convolution::SelectGathered(question.facts);
@@ -175,14 +186,31 @@ RecipeResult OneDnn(Question& question, std::string_view name) {
       matmul::Recipe::Methods{*std::move(small)}, std::move(recipe)));
 }
 
+// Whether a kernel is known to reach over the whole of an image, which oneDNN computes wrong.
+bool ReachesOverInput(const program::Step& step) {
+  const Contract& contract = *step.As<Contract>();
+  for (size_t axis = 0; axis < contract.a_spatial.size(); ++axis) {
+    const program::Dim& in = contract.a_spatial[axis];
+    const program::Dim& kernel = contract.inner[1 + axis];
+    if (!in.is_constant() || !kernel.is_constant()) continue;
+    if ((kernel.constant() - 1) * contract.dilations[axis] + 1 > in.constant()) return true;
+  }
+  return false;
+}
+
 // Windows that lie beyond an image of few pixels are no good primitives; which images are as small
 // may be known only once the step is bound.
+template <EdgePlacement edge_placement>
 RecipeResult SelectOneDnnConvolution(Question& question, std::string_view name) {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<const device::Recipe> recipe,
-                           onednn::SelectConvolution(question.facts, kInPrimitive, name));
+                           onednn::SelectConvolution(question.facts, edge_placement, name));
   RecipeResult gathered = convolution::SelectGathered(question.facts, /*takes_few_outputs=*/true);
-  if (!gathered.ok()) return recipe;
-  return onednn::WithOtherwise(std::move(recipe), *std::move(gathered));
+  if (gathered.ok()) return onednn::WithOtherwise(std::move(recipe), *std::move(gathered));
+  if (IsConvolution(question.facts.step) && ReachesOverInput(question.facts.step)) {
+    return base::Status(base::Code::kUnsupportedShape,
+                        "The kernel reaches over the whole of the input.");
+  }
+  return recipe;
 }
 
 RecipeResult SelectOneDnnDeconvolution(Question& question, std::string_view name) {
@@ -243,6 +271,8 @@ struct Implementation {
 
 // Of those for convolutions along two axes the last that is faster than kernels for any number.
 constexpr std::string_view kLastForTwoAxes = "planar";
+// The last of all.
+constexpr std::string_view kSplitEpilogue = "split epilogue";
 
 // All of them, in the order in which they are asked: the first that takes the step has it. What
 // none takes is left to the reference.
@@ -264,14 +294,15 @@ constexpr Implementation kImplementations[] = {
     {"float64 product", IsMatMul, SelectDoubleProducts},
     {"pooling", IsWindow, SelectPooling},
     {"onednn matmul", IsContract, OneDnn<onednn::SelectMatMul, kInPrimitive>},
-    {"onednn convolution", IsContract, SelectOneDnnConvolution},
+    {"onednn convolution", IsContract, SelectOneDnnConvolution<kInPrimitive>},
     {"onednn deconvolution", IsTransposed, SelectOneDnnDeconvolution},
     {"onednn matmul between loops", IsContract, OneDnn<onednn::SelectMatMul, kInLoops>},
-    {"onednn convolution between loops", IsContract, OneDnn<onednn::SelectConvolution, kInLoops>},
+    {"onednn convolution between loops", IsContract, SelectOneDnnConvolution<kInLoops>},
     {"onednn deconvolution between loops", IsContract,
      OneDnn<onednn::SelectDeconvolution, kInLoops>},
     {"onednn pooling", IsWindow, OneDnn<onednn::SelectPooling, kInPrimitive>},
     {"onednn normalisation", IsWindow, OneDnn<onednn::SelectLrn, kInPrimitive>},
+    {"split padding", IsWindow, SelectSplitPadding},
     {"onednn pooling between loops", IsWindow, OneDnn<onednn::SelectPooling, kInLoops>},
     {"onednn normalisation between loops", IsWindow, OneDnn<onednn::SelectLrn, kInLoops>},
     {"attention", IsAttention, SelectAttention},
@@ -281,6 +312,7 @@ constexpr Implementation kImplementations[] = {
     {"scan", IsScan, SelectScan},
     {"recurrent", IsRecurrent, SelectRecurrent},
     {"the tile engine", engine::HasFamily, SelectEngine},
+    {kSplitEpilogue, IsConvolution, SelectSplitEpilogue},
 };
 
 RecipeResult SelectMergedAxes(Question& question, std::string_view /*name*/) {
@@ -293,6 +325,18 @@ RecipeResult SelectMergedAxes(Question& question, std::string_view /*name*/) {
       if (recipe.ok() || implementation.name == kLastForTwoAxes) break;
     }
     return recipe;
+  });
+}
+
+RecipeResult SelectSplitEpilogue(Question& question, std::string_view name) {
+  return SplitEpilogue(question.facts, name, [&](const device::Facts& facts) -> RecipeResult {
+    Question sums{facts, question.selection};
+    for (const Implementation& implementation : kImplementations) {
+      if (implementation.name == kSplitEpilogue || !implementation.is_for(facts.step)) continue;
+      RecipeResult recipe = implementation.select(sums, implementation.name);
+      if (recipe.ok()) return recipe;
+    }
+    return convolution::SelectGathered(facts, /*takes_few_outputs=*/true);
   });
 }
 
