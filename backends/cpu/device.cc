@@ -67,6 +67,9 @@ bool IsGathered(const program::Step& step) {
   return IsConvolution(step) &&
          (step.As<Contract>()->a_spatial.size() != 2 || convolution::IsCheapToGather(step));
 }
+bool IsAnyConvolution(const program::Step& step) {
+  return IsConvolution(step) || IsTransposed(step);
+}
 bool IsMatMul(const program::Step& step) {
   const auto* contract = step.As<Contract>();
   return contract != nullptr && contract->form == Contract::Form::kMatMul;
@@ -168,6 +171,10 @@ RecipeResult SelectQuantizedWeights(Question& question, std::string_view /*name*
 
 RecipeResult SelectDoubleProducts(Question& question, std::string_view /*name*/) {
   return matmul::SelectDoubleProducts(question.facts);
+}
+
+RecipeResult SelectDoubleConvolution(Question& question, std::string_view /*name*/) {
+  return convolution::SelectDouble(question.facts);
 }
 
 RecipeResult SelectPooling(Question& question, std::string_view /*name*/) {
@@ -292,6 +299,7 @@ constexpr Implementation kImplementations[] = {
     {"quantized weights", IsMatMul, SelectQuantizedWeights},
     {"byte product", IsContract, SelectByteProduct},
     {"float64 product", IsMatMul, SelectDoubleProducts},
+    {"float64 convolution", IsAnyConvolution, SelectDoubleConvolution},
     {"pooling", IsWindow, SelectPooling},
     {"onednn matmul", IsContract, OneDnn<onednn::SelectMatMul, kInPrimitive>},
     {"onednn convolution", IsContract, SelectOneDnnConvolution<kInPrimitive>},
@@ -312,7 +320,7 @@ constexpr Implementation kImplementations[] = {
     {"scan", IsScan, SelectScan},
     {"recurrent", IsRecurrent, SelectRecurrent},
     {"the tile engine", engine::HasFamily, SelectEngine},
-    {kSplitEpilogue, IsConvolution, SelectSplitEpilogue},
+    {kSplitEpilogue, IsAnyConvolution, SelectSplitEpilogue},
 };
 
 RecipeResult SelectMergedAxes(Question& question, std::string_view /*name*/) {
@@ -335,6 +343,9 @@ RecipeResult SelectSplitEpilogue(Question& question, std::string_view name) {
       if (implementation.name == kSplitEpilogue || !implementation.is_for(facts.step)) continue;
       RecipeResult recipe = implementation.select(sums, implementation.name);
       if (recipe.ok()) return recipe;
+    }
+    if (!IsConvolution(facts.step)) {
+      return base::Status(base::Code::kUnsupportedShape, "No kernel takes the sums alone.");
     }
     return convolution::SelectGathered(facts, /*takes_few_outputs=*/true);
   });

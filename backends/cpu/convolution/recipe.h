@@ -71,6 +71,10 @@ runtime::RecipeResult SelectFewChannels(const device::Facts& facts);
 // one.
 runtime::RecipeResult SelectTransposed(const device::Facts& facts);
 
+// Of float64, along one to three axes, transposed or not, whatever the strides; a tensor may be
+// added to the sums. The step is a convolution of either kind.
+runtime::RecipeResult SelectDouble(const device::Facts& facts);
+
 }  // namespace onnxifi::convolution
 
 #endif  // ONNXIFI_BACKENDS_CPU_CONVOLUTION_RECIPE_H_
