@@ -17,6 +17,7 @@
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step.h"
 #include "backends/cpu/device.h"
+#include "backends/cpu/processor/testing/stated_caches.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -70,6 +71,9 @@ class Scaled {
 
   const program::Step& step() const { return made_.program.steps[0]; }
 
+  std::string Implementation(Device& device) const {
+    return std::string(device.Select({made_.program, step()})->recipe->implementation());
+  }
   void RemoveEpilogue() {
     made_.program.steps[0].As<Contract>()->roots = {
         program::Accumulator(made_.program.exprs, kFloat).id()};
@@ -163,6 +167,15 @@ TEST_F(SplitStepTest, DepthwiseOverSmallImages) {
       Scaled(batch, channels, channels, 6, 7, Order::kChannelsLast).Check(*device_, "AVX");
     }
   }
+}
+
+// However many channels there are: oneDNN does not take such images.
+TEST_F(SplitStepTest, DepthwiseTakesManyChannelsOfSmallImages) {
+  const processor::StatedCaches caches(processor::kSmallCaches);
+  Scaled(1, 600, 600, 6, 7, Order::kChannelsLast).Check(*device_, "AVX");
+  Scaled sums(1, 600, 600, 6, 7, Order::kChannelsLast);
+  sums.RemoveEpilogue();
+  EXPECT_EQ(sums.Implementation(*device_), "depthwise");
 }
 
 TEST_F(SplitStepTest, GatheredOverSmallImages) {

@@ -80,8 +80,12 @@ runtime::RecipeResult SelectDepthwise(const ConvolutionQuery& described) {
   ONNXIFI_RETURN_IF_ERROR(described.nhwc_status);
   const Convolution& convolution = described.convolution;
   ONNXIFI_RETURN_IF_ERROR(CheckDepthwise(convolution));
-  // oneDNN's kernels along one axis multiply matrices.
-  if (!described.axes_status.ok()) {
+  // oneDNN's kernels along one axis multiply matrices, and it does not take a kernel that reaches
+  // over the whole of the images.
+  const bool reaches_over =
+      (convolution.kernel_height - 1) * convolution.dilation_y + 1 > convolution.in_height ||
+      (convolution.kernel_width - 1) * convolution.dilation_x + 1 > convolution.in_width;
+  if (!described.axes_status.ok() || reaches_over) {
     return MakeRecipe<BoundDepthwise, TapPacking>("depthwise", convolution);
   }
   const int64_t floats = convolution.batch * convolution.group *
