@@ -54,6 +54,29 @@ void PackTaps(const GatheredConvolution& convolution, const float* weights,
       });
 }
 
+// The same with the depth going over channels first.
+void PackChannelsFirst(const GatheredConvolution& convolution, const float* weights,
+                       const device::BoundView& view, const tensor::Extents& kernel,
+                       float* packed) {
+  const int64_t depth = convolution.depth();
+  std::vector<float> rows(
+      static_cast<size_t>(convolution.group * convolution.out_channels * depth));
+  PackForPlanes(convolution, weights, view, kernel, rows.data());
+  for (int64_t group = 0; group < convolution.group; ++group) {
+    gemm::PackPanels({rows.data() + group * convolution.out_channels * depth, 1, depth}, depth,
+                     convolution.out_channels, 0, convolution.panels(),
+                     packed + group * convolution.packed_size());
+  }
+}
+
+// Whether neighbours of planes are better copied together than a channel's of one position: where
+// windows lie apart, so that a row of them cannot be transposed.
+bool PrefersChannelsFirst(const Windows& windows) {
+  const WindowAxis& last = windows.axes[kMaxSpatialAxes - 1];
+  return windows.channels > 1 && windows.channel_stride != 1 && last.source_stride == 1 &&
+         last.dilation == 1 && last.kernel > 1 && last.stride > 1;
+}
+
 class BoundGathered final : public device::BoundKernel {
  public:
   // `convolution` has the used taps alone.
@@ -214,8 +237,11 @@ class GatheredKernel final : public device::Kernel {
     for (size_t axis = 0; axis < used.first.size(); ++axis) {
       first += used.first[axis] * view.strides[kFirstSpatial + axis];
     }
-    const Windows windows = WindowsOf(step, used);
+    Windows windows = WindowsOf(step, used);
     const bool has_planes = PrefersPlanes(step, convolution, windows);
+    const bool has_slabs =
+        !has_planes && used.count.size() == kMaxSpatialAxes && PrefersSlabs(windows, convolution);
+    windows.has_channels_first = !has_planes && !has_slabs && PrefersChannelsFirst(windows);
     const auto pack = [&](float* to) -> Status {
       ONNXIFI_ASSIGN_OR_RETURN(
           const runtime::AlignedConstant aligned,
@@ -224,6 +250,8 @@ class GatheredKernel final : public device::Kernel {
       const float* const weights = reinterpret_cast<const float*>(aligned.data()) + first;
       if (has_planes) {
         PackForPlanes(convolution, weights, view, used.count, to);
+      } else if (windows.has_channels_first) {
+        PackChannelsFirst(convolution, weights, view, used.count, to);
       } else {
         PackTaps(convolution, weights, view, used.count, runtime_.pool(), to);
       }
@@ -231,11 +259,13 @@ class GatheredKernel final : public device::Kernel {
     };
     const int64_t size =
         has_planes ? convolution.out_channels * convolution.depth() : convolution.packed_size();
+    constexpr int kOrders = 3;
+    const int order = has_planes ? 1 : windows.has_channels_first ? 2 : 0;
     ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(2 * layouts_.NumberOf(used) + (has_planes ? 1 : 0),
+                             store_.Find(kOrders * layouts_.NumberOf(used) + order,
                                          runtime_.memory(), convolution.group * size, pack));
     if (has_planes) return BindPlanes(step, convolution, windows, std::move(packed), runtime_);
-    if (used.count.size() == kMaxSpatialAxes && PrefersSlabs(windows, convolution)) {
+    if (has_slabs) {
       return BindSlabs(step, convolution, windows, std::move(packed), runtime_);
     }
     return std::unique_ptr<device::BoundKernel>(

@@ -26,9 +26,10 @@ int64_t TapsBelow(const Windows& windows, size_t axis) {
 // Elements [to, to + length) of each window: those of `taps` neighbours along the last axis, from
 // channel `channel` of the first of them on.
 struct Run {
+  int64_t plane;  // of the channel, where these are first
   int64_t tap_z, tap_y, tap_x;
   int64_t taps;
-  int64_t channel;
+  int64_t channel;  // 0 where channels are first
   int64_t length;
   int64_t to;
 };
@@ -92,18 +93,26 @@ void FillRuns(int64_t count, int64_t depth, int64_t length, float* to) {
 class Gatherer {
  public:
   Gatherer(const Windows& windows, int64_t first_depth, int64_t end_depth)
-      : windows_(windows), depth_(end_depth - first_depth) {
+      : windows_(windows),
+        depth_(end_depth - first_depth),
+        channels_(windows.has_channels_first ? 1 : windows.channels) {
     const auto& [z, y, x] = windows.axes;
-    const int64_t channels = windows.channels;
+    const int64_t channels = channels_;
     has_dense_channels_ = channels == 1 || windows.channel_stride == 1;
     const bool has_dense_pixels =
         has_dense_channels_ && x.dilation == 1 && x.source_stride == channels;
     const int64_t z_taps = TapsBelow(windows, 0), y_taps = TapsBelow(windows, 1);
+    const int64_t all_taps = z.kernel * z_taps;
     for (int64_t depth = first_depth; depth < end_depth;) {
       const int64_t tap = depth / channels;
-      Run run = {
-          tap / z_taps,       tap / y_taps % y.kernel, tap % x.kernel, 1, depth % channels, 0,
-          depth - first_depth};
+      Run run = {tap / all_taps,
+                 tap / z_taps % z.kernel,
+                 tap / y_taps % y.kernel,
+                 tap % x.kernel,
+                 1,
+                 depth % channels,
+                 0,
+                 depth - first_depth};
       // Up to the end of a row of taps, or of a pixel.
       run.length = std::min(channels - run.channel, end_depth - depth);
       if (has_dense_pixels) {
@@ -127,7 +136,8 @@ class Gatherer {
         FillRuns(count, depth_, run.length, to);
         continue;
       }
-      const float* const row = source + in_z * z.source_stride + in_y * y.source_stride;
+      const float* const row = source + run.plane * windows_.channel_stride +
+                               in_z * z.source_stride + in_y * y.source_stride;
       // Windows [low, high) have the whole run in the row.
       const int64_t low = std::min(count, CountBefore(x, first, run.tap_x, 0));
       const int64_t high =
@@ -175,7 +185,7 @@ class Gatherer {
       }
       return;
     }
-    const int64_t channels = windows_.channels;
+    const int64_t channels = channels_;
     const int64_t begin = position * channels + run.channel;
     const int64_t low = std::clamp<int64_t>(-begin, 0, run.length);
     const int64_t high = std::clamp<int64_t>(x.in * channels - begin, low, run.length);
@@ -186,6 +196,7 @@ class Gatherer {
 
   const Windows& windows_;
   const int64_t depth_;
+  const int64_t channels_;  // side by side in the depth
   bool has_dense_channels_ = false;
   std::vector<Run> runs_;
 };

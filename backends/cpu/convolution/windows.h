@@ -2,7 +2,8 @@
 //
 // Windows: the windows of a convolution along one to three axes as rows of a matrix: a row per
 // position of the result, of which the depth goes over positions of the kernel first and over
-// channels last. Gathered into memory where the products of gemm/ read them.
+// channels last, or the other way round. Gathered into memory where the products of gemm/ read
+// them.
 
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_WINDOWS_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_WINDOWS_H_
@@ -26,6 +27,9 @@ struct Windows {
   int64_t channels = 1;  // of one group
   int64_t channel_stride = 1;
   std::array<WindowAxis, kMaxSpatialAxes> axes;  // outermost first; missing ones as they are
+  // Whether the depth goes over channels first, of which each has its positions one after the
+  // other: of planes that is how neighbours are copied together.
+  bool has_channels_first = false;
 
   // How many there are in an image, and the elements of each.
   int64_t count() const { return axes[0].out * axes[1].out * axes[2].out; }

@@ -45,6 +45,7 @@ Image MakeImage(std::mt19937& random) {
   if (is_planar) {
     windows.channel_stride = stride;
     stride *= windows.channels;
+    windows.has_channels_first = Roll(random, 0, 1) == 0;
   }
   image.elements.resize(static_cast<size_t>(stride));
   for (size_t k = 0; k < image.elements.size(); ++k) image.elements[k] = static_cast<float>(k + 1);
@@ -53,8 +54,10 @@ Image MakeImage(std::mt19937& random) {
 
 float Expected(const Image& image, int64_t window, int64_t depth) {
   const Windows& windows = image.windows;
-  int64_t tap = depth / windows.channels;
-  int64_t offset = depth % windows.channels * windows.channel_stride;
+  const int64_t taps = windows.depth() / windows.channels;
+  const bool is_first = windows.has_channels_first;
+  int64_t tap = is_first ? depth % taps : depth / windows.channels;
+  int64_t offset = (is_first ? depth / taps : depth % windows.channels) * windows.channel_stride;
   for (size_t k = kMaxSpatialAxes; k-- > 0;) {
     const WindowAxis& axis = windows.axes[k];
     const int64_t at =
