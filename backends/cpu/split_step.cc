@@ -34,7 +34,7 @@ struct Split {
   Step first, second;
   program::BufferId between = program::kNoBuffer;
   program::Shape shape;  // of what is between them
-  // Reads of the step that are not the first part's, and not the second's.
+  // By read of the step: whether the first part reads it, and whether the second does.
   std::vector<bool> is_read_by_first, is_read_by_second;
 
   Split(const device::Facts& facts, tensor::ElementType type, program::Shape between_shape)

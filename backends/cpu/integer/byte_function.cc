@@ -58,7 +58,9 @@ std::optional<ByteFunction> FindByteFunction(const device::BoundStep& step,
                                              device::Addresses constants) {
   const program::ExprPool& pool = step.program->exprs;
   const program::ExprIds& roots = step.step->As<program::Contract>()->roots;
-  if (roots.size() != 1 || !IsByte(pool[roots[0]].type)) return std::nullopt;
+  if (roots.size() != 1) return std::nullopt;
+  const bool is_real = pool[roots[0]].type == ElementType::kFloat32;
+  if (!is_real && !IsByte(pool[roots[0]].type)) return std::nullopt;
   std::vector<ExprId> nodes = program::Reachable(pool, roots);
   std::reverse(nodes.begin(), nodes.end());
   for (const ExprId id : nodes) {
@@ -71,7 +73,10 @@ std::optional<ByteFunction> FindByteFunction(const device::BoundStep& step,
     if (root == program::kNoExpr) continue;
     auto expression = reference::Expression::Compile(own, {root});
     if (!expression.ok()) return std::nullopt;
-    ByteFunction function{id, {}};
+    ByteFunction function{id, is_real};
+    auto* const results = reinterpret_cast<std::byte*>(
+        is_real ? static_cast<void*>(function.reals.data()) : function.bytes.data());
+    const size_t result_bytes = is_real ? sizeof(float) : 1;
     std::array<uint8_t, 256> bytes;
     std::iota(bytes.begin(), bytes.end(), uint8_t{0});
     const tensor::Extents domain = {256};
@@ -82,8 +87,8 @@ std::optional<ByteFunction> FindByteFunction(const device::BoundStep& step,
       frame.Attach(ExprOp::kAccumulator, column);
       sweep.Move(begin, std::min<int64_t>(reference::kBlock, 256 - begin));
       frame.Run(sweep);
-      std::memcpy(function.results.data() + begin, frame.root(0),
-                  static_cast<size_t>(sweep.lanes()));
+      std::memcpy(results + static_cast<size_t>(begin) * result_bytes, frame.root(0),
+                  static_cast<size_t>(sweep.lanes()) * result_bytes);
     }
     return function;
   }

@@ -419,7 +419,7 @@ class RandomProduct {
     operations_.push_back(
         [](float x, int64_t /*column*/, const Extents& /*at*/) { return x < 0 ? x * kSlope : x; });
     value = Select(value < Like(value, 0), value * Like(value, kSlope), value);
-    return Quantize(value, AnyByte(), 0.02F, 0.5F);
+    return Chance(40) ? value : Quantize(value, AnyByte(), 0.02F, 0.5F);
   }
 
   int64_t Columns() const {

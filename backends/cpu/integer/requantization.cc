@@ -59,7 +59,13 @@ class Finder {
   std::optional<Requantization> FindBelow(const ByteFunction& function) {
     found_ = {};
     std::optional<Requantization> found = FindOf(function.argument);
-    if (found) found->lookup.assign(function.results.begin(), function.results.end());
+    if (!found) return found;
+    if (function.is_real) {
+      found->result = kReal;
+      found->real_lookup.assign(function.reals.begin(), function.reals.end());
+    } else {
+      found->lookup.assign(function.bytes.begin(), function.bytes.end());
+    }
     return found;
   }
 

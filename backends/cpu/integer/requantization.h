@@ -3,7 +3,7 @@
 // Requantization: what quantized networks do to the sums of a product before they store bytes: sums
 // and products with numbers per column, bounds, QuantizeLinear followed by DequantizeLinear,
 // another tensor of bytes that is dequantized and added, and QuantizeLinear at the end, behind
-// which there may be any function from bytes to bytes. Tables and numbers, as a loop over sums in
+// which there may be any function of that byte. Tables and numbers, as a loop over sums in
 // vector registers takes them (requantize.h).
 
 #ifndef ONNXIFI_BACKENDS_CPU_INTEGER_REQUANTIZATION_H_
@@ -51,8 +51,9 @@ struct Requantization {
   std::vector<int32_t> offsets;
   std::vector<Link> links;
   Quantizer last;  // of bytes
-  // What becomes of each byte then, by its bits; empty: nothing.
+  // What becomes of each byte then, by its bits, another byte or float32; empty: nothing.
   std::vector<uint8_t> lookup;
+  std::vector<float> real_lookup;
   tensor::ElementType result = tensor::ElementType::kInt8;  // or uint8, or float32
 
   int64_t result_bytes() const { return result == tensor::ElementType::kFloat32 ? 4 : 1; }

@@ -160,6 +160,7 @@ class Columns {
     std::byte* result =
         block_.result + row * block_.result_stride + column_ * static_cast<int64_t>(sizeof(Result));
     if constexpr (std::is_same_v<Result, float>) {
+      if (!how_.real_lookup.empty()) LookUpReals<rows>(x);
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r, result += block_.result_stride) {
         StoreFirst(d, x[r], count_, result);
@@ -184,6 +185,24 @@ class Columns {
   }
 
  private:
+  // Quantized, and what becomes of the byte.
+  template <int rows>
+  HWY_INLINE void LookUpReals(Vec* x) const {
+    const Tag d;
+    const IntTag di;
+    const Quantizer& last = how_.last;
+    Ints quotients[rows];
+    RoundQuotients<rows>(last, x, quotients);
+    const Ints zero_point = hn::Set(di, last.zero_point);
+    const Ints low = hn::Set(di, last.low), high = hn::Set(di, last.high);
+    const Ints bits = hn::Set(di, 0xff);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const Ints byte = hn::Min(hn::Max(hn::Add(quotients[r], zero_point), low), high);
+      x[r] = hn::GatherIndex(d, how_.real_lookup.data(), hn::And(byte, bits));
+    }
+  }
+
   // Quantized and dequantized.
   template <int rows>
   static HWY_INLINE void RoundAgain(const Link& link, Vec* x) {
