@@ -113,17 +113,20 @@ class BoundProduct final : public device::BoundKernel {
     const int32_t* start = nullptr;
   };
 
-  // Elements in memory that are the rows and columns of the domain: columns side by side, and rows
-  // as far apart everywhere.
+  // Elements in memory that are the rows and columns of the domain: columns side by side, or rows
+  // side by side, as in planes, and the others as far apart everywhere.
   struct EvenRows {
     device::BoundView view;
     std::vector<int64_t> batch_offsets;
     int64_t row_stride = 0;
+    int64_t column_stride = 1;
+
+    bool AreTurned() const { return column_stride != 1; }
 
     int64_t element_bytes() const { return reference::LaneBytes(view.type); }
     std::byte* At(device::Addresses addresses, int64_t batch, int64_t row, int64_t column) const {
-      const int64_t offset =
-          view.offset + batch_offsets[static_cast<size_t>(batch)] + row * row_stride + column;
+      const int64_t offset = view.offset + batch_offsets[static_cast<size_t>(batch)] +
+                             row * row_stride + column * column_stride;
       return addresses[view.buffer] + offset * element_bytes();
     }
   };
@@ -159,7 +162,10 @@ class BoundProduct final : public device::BoundKernel {
     }
     for (size_t place = first_column; place < step.domain.size(); ++place) {
       const size_t axis = axis_at(place);
-      if (step.domain[axis] != 1 && view.strides[axis] != 1) return std::nullopt;
+      if (step.domain[axis] == 1 || view.strides[axis] == 1) continue;
+      // At most one axis of columns has more than one element.
+      if (count == 1 || rows.row_stride != 1) return std::nullopt;
+      rows.column_stride = view.strides[axis];
     }
     return rows;
   }
@@ -172,7 +178,7 @@ class BoundProduct final : public device::BoundKernel {
     const int added = plan_.requantization->added_read;
     if (added < 0) return found;
     found.added = FindEvenRows(step, step.reads[static_cast<size_t>(added)]);
-    if (!found.added) return std::nullopt;
+    if (!found.added || found.added->AreTurned()) return std::nullopt;
     return found;
   }
 
@@ -269,7 +275,11 @@ class BoundProduct final : public device::BoundKernel {
     sums_at_ = rows_at_ + RoundUp(chunk_rows_ * RowBytes() + RowSource::kSlackBytes);
     row_terms_at_ = sums_at_ + RoundUp((chunk_rows_ * tile_columns_ + kSumSlack) * kInt);
     row_sums_at_ = row_terms_at_ + RoundUp(chunk_rows_ * kInt);
-    engine_.scratch().Reserve(row_sums_at_ + RoundUp(chunk_rows_ * kInt));
+    turned_at_ = row_sums_at_ + RoundUp(chunk_rows_ * kInt);
+    const bool is_turned = requantized_ && requantized_->result.AreTurned();
+    const int64_t turned =
+        is_turned ? chunk_rows_ * tile_columns_ * requantized_->result.element_bytes() : 0;
+    engine_.scratch().Reserve(turned_at_ + RoundUp(turned));
   }
 
   // Channels side by side.
@@ -417,7 +427,7 @@ class BoundProduct final : public device::BoundKernel {
         image.data = run.a + geometry_.batch_offsets[static_cast<size_t>(batch)];
         product.columns = ColumnsOf(box);
         if (requantized_) {
-          SumAndRequantize(run, image, batch, first_row, product, first_column, sums);
+          SumAndRequantize(run, image, batch, first_row, product, first_column, sums, scratch);
           continue;
         }
         SumWindows(image, run.start, first_row, product.rows, first_column, product.columns, sums);
@@ -432,8 +442,13 @@ class BoundProduct final : public device::BoundKernel {
       product.c_stride = product.columns = ColumnsOf(box);
       SetColumns(run, batch, group, first_column % geometry_.columns.columns, product);
       if (requantized_) {
-        MultiplyAndRequantize(product, *plan_.requantization,
-                              BlockOf(run, batch, first_row, first_column));
+        SumBlock block = BlockOf(run, batch, first_row, first_column);
+        std::byte* const result = block.result;
+        if (requantized_->result.AreTurned()) Turn(product.columns, scratch, block);
+        MultiplyAndRequantize(product, *plan_.requantization, block);
+        if (requantized_->result.AreTurned()) {
+          TurnBack(block.result, product.rows, product.columns, result);
+        }
         continue;
       }
       Multiply(product);
@@ -454,10 +469,21 @@ class BoundProduct final : public device::BoundKernel {
     return block;
   }
 
+  // Has a block's results written to scratch memory, its columns side by side.
+  void Turn(int64_t columns, std::byte* scratch, SumBlock& block) const {
+    block.result = scratch + turned_at_;
+    block.result_stride = columns * requantized_->result.element_bytes();
+  }
+  // And to where they belong.
+  void TurnBack(const std::byte* turned, int64_t rows, int64_t columns, std::byte* result) const {
+    transpose::Transpose(turned, columns, result, requantized_->result.column_stride, columns, rows,
+                         requantized_->result.element_bytes());
+  }
+
   // Of a depthwise convolution, some rows at a time, whose sums stay in the L1 cache.
   void SumAndRequantize(const RunState& run, const DepthwiseImage& image, int64_t batch,
                         int64_t first_row, const ByteProduct& product, int64_t first_column,
-                        int32_t* sums) const {
+                        int32_t* sums, std::byte* scratch) const {
     constexpr int64_t kSums = 4096;
     const int64_t some = std::max<int64_t>(1, kSums / product.columns);
     for (int64_t row = 0; row < product.rows; row += some) {
@@ -466,7 +492,12 @@ class BoundProduct final : public device::BoundKernel {
       block.sum_stride = block.columns = product.columns;
       block.rows = std::min(some, product.rows - row);
       SumWindows(image, run.start, first_row + row, block.rows, first_column, block.columns, sums);
+      std::byte* const result = block.result;
+      if (requantized_->result.AreTurned()) Turn(block.columns, scratch, block);
       Requantize(*plan_.requantization, block);
+      if (requantized_->result.AreTurned()) {
+        TurnBack(block.result, block.rows, block.columns, result);
+      }
     }
   }
 
@@ -564,7 +595,8 @@ class BoundProduct final : public device::BoundKernel {
   int64_t chunk_rows_ = 0, tile_columns_ = 0;
   int64_t cost_ = 0;
   // In the scratch memory of a range; the epilogue's registers come first.
-  int64_t writer_at_ = 0, rows_at_ = 0, sums_at_ = 0, row_terms_at_ = 0, row_sums_at_ = 0;
+  int64_t writer_at_ = 0, rows_at_ = 0, sums_at_ = 0, row_terms_at_ = 0, row_sums_at_ = 0,
+          turned_at_ = 0;
   // In the work memory of a run; the reordered images come first.
   int64_t panels_at_ = 0, terms_at_ = 0, work_bytes_ = 0;
   bool is_empty_;
