@@ -400,6 +400,13 @@ class RandomProduct {
       });
       value = Chance(50) ? value + added : added + value;
     }
+    if (Chance(30)) {
+      const float slope = Chance(50) ? 0.1F : 1.5F;
+      operations_.push_back([=](float x, int64_t /*column*/, const Extents& /*at*/) {
+        return x < 0 ? x * slope : x;
+      });
+      value = Select(value < Like(value, 0), Like(value, slope) * value, value);
+    }
     if (Chance(50)) {
       const float low = Chance(50) ? 0 : -3, high = Chance(50) ? 6 : 1e6F;
       operations_.push_back([=](float x, int64_t /*column*/, const Extents& /*at*/) {

@@ -323,6 +323,7 @@ class Finder {
   // Adds the operation that is done last, and returns what it is done to; kNoExpr where it is none.
   ExprId FindFusedOp(ExprId id) {
     const ExprNode& node = pool_[id];
+    if (node.op == ExprOp::kSelect) return FindLeaky(node);
     if (node.type != kReal || node.operands.size() != 2) return program::kNoExpr;
     Link link{};
     switch (node.op) {
@@ -372,6 +373,25 @@ class Finder {
     return program::kNoExpr;
   }
 
+  // x < 0 ? x * slope : x. Adds the operation, and returns x.
+  ExprId FindLeaky(const ExprNode& select) {
+    const ExprId value = select.operands[2];
+    const ExprNode& condition = pool_[select.operands[0]];
+    const ExprNode& product = pool_[select.operands[1]];
+    if (select.type != kReal || condition.op != ExprOp::kLess || condition.operands[0] != value ||
+        product.op != ExprOp::kMul || NumberOf(condition.operands[1]) != 0.0) {
+      return program::kNoExpr;
+    }
+    const size_t side = product.operands[0] == value ? 1 : 0;
+    const std::optional<Elements> slope = Evaluate(product.operands[side]);
+    if (!slope || product.operands[1 - side] != value) return program::kNoExpr;
+    Link link{};
+    link.kind = LinkKind::kLeaky;
+    link.table = TableOf<float>(*slope);
+    found_.links.push_back(std::move(link));
+    return value;
+  }
+
   // What is quantized and dequantized again by `id`.
   ExprId FindRounded(ExprId id, Link& link) const {
     const ExprId bytes = FindDequantized(id, link.dequantizer);
@@ -399,6 +419,9 @@ class Finder {
         switch (link.kind) {
           case LinkKind::kMul:
             largest *= number;
+            break;
+          case LinkKind::kLeaky:
+            largest = std::max(largest, largest * number);
             break;
           case LinkKind::kRound:
             if (!fits(link.quantizer)) return false;

@@ -35,7 +35,8 @@ struct Dequantizer {
   int32_t zero_point = 0;
 };
 
-enum class LinkKind : uint8_t { kAdd, kSub, kMul, kMin, kMax, kAddBytes, kRound };
+// kLeaky: x * operand where x is below 0, else x.
+enum class LinkKind : uint8_t { kAdd, kSub, kMul, kMin, kMax, kLeaky, kAddBytes, kRound };
 
 // An operation on the value so far, float32.
 struct Link {

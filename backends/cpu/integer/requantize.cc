@@ -148,6 +148,11 @@ class Columns {
         case LinkKind::kMax:
           apply([](Vec a, Vec b) HWY_ATTR { return hn::Max(a, b); });
           break;
+        case LinkKind::kLeaky:
+          apply([](Vec a, Vec b) HWY_ATTR {
+            return hn::IfThenElse(hn::Lt(a, hn::Zero(Tag())), hn::Mul(a, b), a);
+          });
+          break;
         case LinkKind::kAddBytes:
           how_.is_added_signed ? AddBytes<rows, int8_t>(link.dequantizer, row, x)
                                : AddBytes<rows, uint8_t>(link.dequantizer, row, x);
