@@ -90,6 +90,20 @@ void RunToBfloat16(const LoopOperands& operands) {
   }
 }
 
+// What RunToBfloat16 and RunFromBfloat16 make of it.
+void RunBfloat16AndBack(const LoopOperands& operands) {
+  ForLanes<float>(operands, [](auto d, auto x) HWY_ATTR {
+    const hn::RebindToUnsigned<decltype(d)> bits;
+    const auto code = hn::BitCast(bits, x);
+    const auto is_odd = hn::And(hn::ShiftRight<16>(code), hn::Set(bits, 1U));
+    const auto rounded = hn::Add(hn::Add(code, hn::Set(bits, 0x7fffU)), is_odd);
+    const auto upper = hn::BitCast(d, hn::And(rounded, hn::Set(bits, 0xffff'0000U)));
+    const auto nan = hn::BitCast(
+        d, hn::Or(hn::And(code, hn::Set(bits, 0x8000'0000U)), hn::Set(bits, 0x7fc0'0000U)));
+    return hn::IfThenElse(hn::IsNaN(x), nan, upper);
+  });
+}
+
 // Numbers of 32 bits as integers of any size; narrower and unsigned ones get the low bits.
 template <typename To, class V>
 HWY_INLINE void StoreNumbers(V numbers, To* to) {
@@ -203,13 +217,22 @@ void RunToFloat16(const LoopOperands& operands) {
   }
 }
 
+void RunFloat16AndBack(const LoopOperands& operands) {
+  ForLanes<float>(operands, [](auto d, auto x) HWY_ATTR {
+    const hn::Rebind<hwy::float16_t, decltype(d)> half;
+    return hn::PromoteTo(d, hn::DemoteTo(half, x));
+  });
+}
+
 inline constexpr Loop kFromFloat16 = RunFromFloat16;
 inline constexpr Loop kToFloat16 = RunToFloat16;
+inline constexpr Loop kFloat16AndBack = RunFloat16AndBack;
 
 #else
 
 inline constexpr Loop kFromFloat16 = nullptr;
 inline constexpr Loop kToFloat16 = nullptr;
+inline constexpr Loop kFloat16AndBack = nullptr;
 
 #endif
 
@@ -258,6 +281,11 @@ Loop FindCast(ElementType from, ElementType to) {
   }
 }
 
+Loop FindCastAndBack(ElementType type) {
+  if (type == ElementType::kBfloat16) return RunBfloat16AndBack;
+  return type == ElementType::kFloat16 ? kFloat16AndBack : nullptr;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace onnxifi::engine
 HWY_AFTER_NAMESPACE();
@@ -266,9 +294,14 @@ HWY_AFTER_NAMESPACE();
 namespace onnxifi::engine {
 
 HWY_EXPORT(FindCast);
+HWY_EXPORT(FindCastAndBack);
 
 Loop FindCastLoop(tensor::ElementType from, tensor::ElementType to) {
   return HWY_DYNAMIC_DISPATCH(FindCast)(from, to);
+}
+
+Loop FindCastAndBackLoop(tensor::ElementType type) {
+  return HWY_DYNAMIC_DISPATCH(FindCastAndBack)(type);
 }
 
 }  // namespace onnxifi::engine

@@ -6,12 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
 
 #include "backends/core/tensor/float_format.h"
 #include "backends/core/tensor/truncation.h"
+#include "backends/cpu/engine/code.h"
 #include "backends/cpu/engine/loop.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
@@ -20,6 +22,7 @@ namespace {
 
 using tensor::Bfloat16Format;
 using tensor::ElementType;
+using tensor::Float16Format;
 
 constexpr int64_t kMaxLanes = 67;
 
@@ -139,6 +142,60 @@ TEST(CastLoopsTest, FloatsAreTruncatedAsOneByOne) {
     ExpectTruncated<double, int64_t>(ElementType::kFloat64, ElementType::kInt64);
     ExpectTruncated<double, uint64_t>(ElementType::kFloat64, ElementType::kUint64);
   });
+}
+
+TEST(CastLoopsTest, ToANarrowerFloatAndBackAtOnce) {
+  const std::vector<uint32_t> codes = Codes();
+  std::vector<float> wide;
+  for (const uint32_t code : codes) wide.push_back(std::bit_cast<float>(code));
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    for (const ElementType type : {ElementType::kBfloat16, ElementType::kFloat16}) {
+      const Loop loop = FindCastAndBackLoop(type);
+      // As the casts themselves.
+      ASSERT_EQ(loop == nullptr, FindCastLoop(ElementType::kFloat32, type) == nullptr);
+      if (loop == nullptr) continue;
+      for (int64_t lanes = 0; lanes <= static_cast<int64_t>(wide.size());
+           lanes = lanes < kMaxLanes ? lanes + 1 : lanes * 2) {
+        std::vector<float> result(static_cast<size_t>(lanes) + 1, 77.0F);
+        loop({reinterpret_cast<std::byte*>(result.data()),
+              {reinterpret_cast<const std::byte*>(wide.data()), nullptr, nullptr},
+              lanes,
+              1,
+              ElementType::kFloat32,
+              ElementType::kFloat32});
+        EXPECT_EQ(result.back(), 77.0F) << "written beyond " << lanes << " lanes";
+        for (size_t k = 0; k < static_cast<size_t>(lanes); ++k) {
+          const auto x = static_cast<double>(wide[k]);
+          const float expected =
+              type == ElementType::kBfloat16
+                  ? Bfloat16Format::Decode(Bfloat16Format::Encode(wide[k]))
+                  : Float16Format::Decode(Float16Format::Encode(wide[k], /*saturate=*/false));
+          if (std::isnan(x)) {
+            ASSERT_TRUE(std::isnan(result[k]));
+          } else {
+            ASSERT_EQ(std::bit_cast<uint32_t>(result[k]), std::bit_cast<uint32_t>(expected)) << x;
+          }
+        }
+      }
+    }
+  });
+}
+
+// A load and one loop, unless the narrow number is a result, too, or rounded another way.
+TEST(CastLoopsTest, CastsAndBackAreOneInstruction) {
+  program::ExprPool pool;
+  const program::Expr x = Load(pool, ElementType::kFloat32, 0);
+  const program::Expr narrow = Cast(x, ElementType::kBfloat16);
+  const program::Expr wide = Cast(narrow, ElementType::kFloat32);
+  const auto count = [&](std::vector<program::ExprId> roots) {
+    return Code::Compile(pool, roots, LoopSet::kFast).varying().size();
+  };
+  EXPECT_EQ(count({wide.id()}), 2u);
+  EXPECT_EQ(count({wide.id(), narrow.id()}), 3u);
+  const program::Expr up =
+      Cast(x, ElementType::kBfloat16, /*saturate=*/true, tensor::Rounding::kUp);
+  EXPECT_EQ(count({Cast(up, ElementType::kFloat32).id()}), 3u);
 }
 
 }  // namespace

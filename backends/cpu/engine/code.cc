@@ -189,6 +189,7 @@ Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots,
     code.roots_.push_back(value);
   }
   code.SubtractAsFloats(loops);
+  code.RoundAtOnce();
   code.FuseOperations(loops);
   code.AssignSlots();
   return code;
@@ -294,6 +295,39 @@ void Code::SubtractAsFloats(LoopSet loops) {
     cast.from_type = ElementType::kFloat32;
     cast.inputs = inputs;
     cast.loop = FindLoop(ExprOp::kSub, cast.type, cast.from_type, loops);
+  }
+  std::erase_if(varying_,
+                [&](const Instruction& instruction) { return is_left_out[instruction.result]; });
+}
+
+// A float32 that is rounded to a narrower float and widened again, as between two operations of
+// float16, is one loop where nobody else reads the narrow one.
+void Code::RoundAtOnce() {
+  const std::vector<int> uses = CountUses();
+  std::vector<const Instruction*> rounding_by(values_.size(), nullptr);
+  for (const Instruction& instruction : varying_) {
+    // Another rounding than to the nearest has another loop.
+    const bool is_rounding =
+        instruction.kind == Kind::kLoop && instruction.op == ExprOp::kCast &&
+        instruction.from_type == ElementType::kFloat32 &&
+        instruction.loop == FindCastLoop(ElementType::kFloat32, instruction.type) &&
+        static_cast<tensor::Rounding>(instruction.payload >> 1) == tensor::Rounding::kNearestEven;
+    if (is_rounding) rounding_by[instruction.result] = &instruction;
+  }
+  std::vector<bool> is_left_out(values_.size(), false);
+  for (Instruction& cast : varying_) {
+    const bool is_cast =
+        cast.kind == Kind::kLoop && cast.op == ExprOp::kCast && cast.type == ElementType::kFloat32;
+    if (!is_cast || uses[cast.inputs[0]] != 1) continue;
+    const Instruction* const rounding = rounding_by[cast.inputs[0]];
+    const Loop loop = rounding != nullptr ? FindCastAndBackLoop(rounding->type) : nullptr;
+    if (loop == nullptr) continue;
+    is_left_out[rounding->result] = true;
+    // No cast any more to what looks for casts.
+    cast.op = ExprOp::kSelect;
+    cast.from_type = ElementType::kUndefined;
+    cast.inputs = rounding->inputs;
+    cast.loop = loop;
   }
   std::erase_if(varying_,
                 [&](const Instruction& instruction) { return is_left_out[instruction.result]; });

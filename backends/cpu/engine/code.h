@@ -98,6 +98,7 @@ class Code {
 
  private:
   void SubtractAsFloats(LoopSet loops);
+  void RoundAtOnce();
   void FuseOperations(LoopSet loops);
   std::vector<int> CountUses() const;  // per value
   void AssignSlots();

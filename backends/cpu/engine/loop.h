@@ -35,6 +35,8 @@ Loop FindLoop(program::ExprOp op, tensor::ElementType type, tensor::ElementType 
 Loop FindArithmeticLoop(program::ExprOp op, tensor::ElementType type,
                         tensor::ElementType from_type);
 Loop FindCastLoop(tensor::ElementType from, tensor::ElementType to);
+// float32 that is cast to float16 or bfloat16 and back, at once.
+Loop FindCastAndBackLoop(tensor::ElementType type);
 Loop FindFunctionLoop(program::ExprOp op, tensor::ElementType type);
 
 }  // namespace onnxifi::engine
