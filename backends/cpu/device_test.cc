@@ -205,7 +205,8 @@ class DeviceTest : public testing::Test {
 
 TEST(SelectorTest, GivesFloatContractionsToOneDnnAndWindowsToPooling) {
   EXPECT_EQ(MatMul(5, 5, 6, kFloat, /*is_constant=*/false).Implementation(), "onednn matmul");
-  EXPECT_EQ(Conv(4, 8, 8, 6, 3, 1, 1).Implementation(), "onednn convolution");
+  EXPECT_EQ(Conv(12, 8, 8, 6, 3, 1, 1).Implementation(), "onednn convolution");
+  EXPECT_EQ(Conv(4, 8, 8, 6, 3, 1, 1).Implementation(), "few channels");
   EXPECT_EQ(Pool(Window::Kind::kMax).Implementation(), "pooling");
   EXPECT_EQ(Pool(Window::Kind::kAverage).Implementation(), "pooling");
 }
