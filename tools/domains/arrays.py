@@ -189,3 +189,63 @@ def gather():
                 constant=(0, 2, 3),
                 oracle=oracle,
             )
+
+
+@covers("GridSample")
+def grid_sample():
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for padding in ("zeros", "border", "reflection"):
+            for align in (0, 1):
+                name = f"ms_gridsample_{mode}_{padding}_{align}"
+                random = random_of(name)
+                inputs = [floats(random, (2, 3, 5, 6)), floats(random, (2, 4, 3, 2), scale=0.8)]
+                attributes = {"mode": mode, "padding_mode": padding, "align_corners": align}
+                yield node_case(name, "GridSample", inputs, attributes=attributes, symbolic=align == 1)
+
+
+@covers("SampleOp", "TorchEmbedding", "IsAllFinite")
+def plain():
+    random = random_of("plain")
+    x = floats(random, (3, 4, 5))
+    yield node_case("sampleop", "SampleOp", [x], symbolic=True)
+    for dtype in ("float32", "float16", "int64"):
+        table = floats(random, (7, 5), scale=9).astype(dtype)
+        indices = random.integers(0, 7, (2, 3)).astype("int64")
+        inputs = [table, indices, numpy.array(2, "int64"), numpy.array(True)]
+        oracle = lambda table, indices, *_: [table[indices]]
+        for count in (2, 3, 4):
+            name = f"torchembedding_{dtype}_{count}"
+            yield node_case(name, "TorchEmbedding", inputs[:count], constant=(2, 3), oracle=oracle)
+
+    def is_all_finite(*inputs, isinf_only=0, isnan_only=0):
+        found = any(
+            (not isinf_only and numpy.isnan(each).any()) or (not isnan_only and numpy.isinf(each).any())
+            for each in inputs
+        )
+        return [numpy.array(not found)]
+
+    for dtype in ("float32", "float64", "float16"):
+        for kind, number in (("finite", 1.5), ("inf", -numpy.inf), ("nan", numpy.nan)):
+            for only in ("", "isinf_only", "isnan_only"):
+                other = x.astype(dtype).copy()
+                other[1, 2, 3] = number
+                yield node_case(
+                    f"isallfinite_{dtype}_{kind}_{only or 'all'}",
+                    "IsAllFinite",
+                    [x[0].astype(dtype), other],
+                    attributes={only: 1} if only else {},
+                    symbolic=dtype == "float32",
+                    oracle=is_all_finite,
+                )
+
+
+@covers("NGramRepeatBlock")
+def repeats():
+    for size, length in ((1, 6), (2, 9), (3, 12), (3, 3), (4, 2)):
+        for symbolic in (False, True):
+            name = f"ngramrepeatblock_{size}_{length}{'_symbolic' * symbolic}"
+            random = random_of(name)
+            inputs = [random.integers(0, 3, (4, length)).astype("int64"), floats(random, (4, 5))]
+            yield node_case(
+                name, "NGramRepeatBlock", inputs, attributes={"ngram_size": size}, symbolic=symbolic
+            )

@@ -26,6 +26,7 @@ constexpr int kUint8 = onnx::TensorProto::UINT8;
 constexpr int kInt8 = onnx::TensorProto::INT8;
 constexpr int kFloat8 = onnx::TensorProto::FLOAT8E4M3FN;
 constexpr int kInt32 = onnx::TensorProto::INT32;
+constexpr int kInt64 = onnx::TensorProto::INT64;
 
 struct Input {
   int type = 0;  // 0: omitted
@@ -52,6 +53,12 @@ class Node final : public model::DefinedNode {
     onnx::AttributeProto& attribute = attributes_[name];
     attribute.set_type(onnx::AttributeProto::STRING);
     attribute.set_s(text);
+  }
+
+  void Set(const std::string& name, const std::vector<int64_t>& numbers) {
+    onnx::AttributeProto& attribute = attributes_[name];
+    attribute.set_type(onnx::AttributeProto::INTS);
+    attribute.mutable_ints()->Assign(numbers.begin(), numbers.end());
   }
 
   const onnx::AttributeProto* FindAttribute(const std::string& name) const override {
@@ -159,6 +166,141 @@ TEST(RefusalsTest, UnfoldTensorOfWrongNumbers) {
   EXPECT_THAT(refusal(-3, 1, 1), HasSubstr("Attribute dim is -3, no axis of input 0, which has 2"));
   EXPECT_THAT(refusal(0, 6, 1), HasSubstr("Attribute size (6) exceeds axis 0 of input 0 (5)."));
   EXPECT_THAT(refusal(0, 2, 0), HasSubstr("step (0) are not both at least 1."));
+}
+
+// 5 tokens of 4 heads of 6 numbers, keys and values of `kv` heads.
+Node LinearAttention(int64_t heads, int64_t kv) {
+  Node node({{kFloat, {2, 5, 24}}, {kFloat, {2, 5, 24}}, {kFloat, {2, 5, 24}}}, 2);
+  node.Set("q_num_heads", heads);
+  node.Set("kv_num_heads", kv);
+  node.Set("update_rule", "linear");
+  return node;
+}
+
+TEST(RefusalsTest, LinearAttentionOfWrongNumbers) {
+  EXPECT_EQ(Refusal("LinearAttention", LinearAttention(4, 4)), "");
+  EXPECT_THAT(Refusal("LinearAttention", LinearAttention(4, 3)),
+              HasSubstr("q_num_heads (4) and kv_num_heads (3) are no multiples of each other."));
+  EXPECT_THAT(Refusal("LinearAttention", LinearAttention(2, 1)),
+              HasSubstr("Input 1 has rows of 24 elements for 1 heads of 12."));
+  Node node = LinearAttention(4, 4);
+  node.Set("state_window", 9);
+  EXPECT_THAT(Refusal("LinearAttention", node),
+              HasSubstr("Attribute state_window is 9; 0 to 8 states are kept."));
+  node = LinearAttention(4, 4);
+  node.Set("update_rule", "rwkv");
+  EXPECT_THAT(Refusal("LinearAttention", node), HasSubstr("Attribute update_rule is 'rwkv'"));
+}
+
+TEST(RefusalsTest, CausalConvolutionOfOtherForms) {
+  const auto refusal = [](const char* attribute, int64_t number, std::vector<int64_t> extents) {
+    Node node({{kFloat, extents}, {kFloat, {6, 1, 4}}}, 2);
+    node.Set(attribute, number);
+    return Refusal("CausalConvWithState", node);
+  };
+  EXPECT_EQ(refusal("dilation", 2, {1, 6, 9}), "");
+  EXPECT_EQ(refusal("channels_last", 1, {1, 9, 2, 3}), "");
+  EXPECT_THAT(refusal("ndim", 2, {1, 6, 9, 9}), HasSubstr("Attribute ndim is 2"));
+  EXPECT_THAT(refusal("dilation", 0, {1, 6, 9}), HasSubstr("Attribute dilation is 0, below 1."));
+  EXPECT_THAT(refusal("dilation", 1, {1, 6, 9, 9}), HasSubstr("Input 0 has 4 axes instead of 3."));
+}
+
+TEST(RefusalsTest, GatedNormOfOtherForms) {
+  const auto refusal = [](const std::string& activation, int64_t row) {
+    Node node({{kFloat, {2, row}}, {kFloat, {4}}, {kFloat, {2, row}}}, 1);
+    node.Set("activation", activation);
+    return Refusal("GatedRMSNorm", node);
+  };
+  EXPECT_EQ(refusal("swish", 12), "");
+  EXPECT_THAT(refusal("relu", 12), HasSubstr("Attribute activation is 'relu'"));
+  EXPECT_THAT(refusal("silu", 10),
+              HasSubstr("Input 0 has rows of 10 elements, no multiple of the 4 of the scale."));
+}
+
+TEST(RefusalsTest, HyperConnectionsOfWrongExtents) {
+  const auto norm = [](int64_t branches, Input scale) {
+    Node node({{kFloat, {2, 20}}, scale}, 1);
+    node.Set("num_branches", branches);
+    return Refusal("BranchwiseRMSNorm", node);
+  };
+  EXPECT_EQ(norm(4, {kFloat, {20}}), "");
+  EXPECT_THAT(norm(3, {}),
+              HasSubstr("Input 0 has rows of 20 elements, no multiple of 3 branches."));
+  EXPECT_THAT(norm(4, {kFloat, {6}}), HasSubstr("Input 1 has 6 elements for 4 branches of 5."));
+  EXPECT_THAT(norm(-1, {}), HasSubstr("attribute num_branches is -1"));
+  Node node({{kFloat, {2, 4, 5}}, {kFloat, {4}}}, 1);
+  EXPECT_THAT(Refusal("HyperConnectionPreMix", node),
+              HasSubstr("Input 1 has 1 axes for streams of 3."));
+}
+
+TEST(RefusalsTest, RotationsByPositionsOfOtherForms) {
+  const auto refusal = [](const std::vector<int64_t>& sections, int64_t layout, int64_t heads) {
+    Node node({{kFloat, {2, 5, 24}}, {kInt64, {3, 2, 5}}, {kFloat, {9, 4}}, {kFloat, {9, 4}}}, 1);
+    node.Set("mrope_section", sections);
+    node.Set("mrope_layout", layout);
+    node.Set("num_heads", heads);
+    return Refusal("MRotaryEmbedding", node);
+  };
+  EXPECT_EQ(refusal({2, 1, 1}, 0, 3), "");
+  EXPECT_THAT(refusal({2, 2}, 0, 3), HasSubstr("Attribute mrope_section has 2 numbers"));
+  EXPECT_THAT(refusal({2, 2, 1}, 0, 3), HasSubstr("covers 5 pairs; the cosines have 4."));
+  EXPECT_THAT(refusal({2, 1, 1}, 2, 3), HasSubstr("Attribute mrope_layout is 2"));
+  EXPECT_THAT(refusal({2, 1, 1}, 1, 0), HasSubstr("Attribute num_heads is 0, below 1"));
+}
+
+TEST(RefusalsTest, SparseAttentionOfWrongNumbers) {
+  const auto refusal = [](int64_t layouts, int64_t kv, int64_t block) {
+    Node node({{kFloat, {1, 1, 64}},
+               {kFloat, {1, 1, 32}},
+               {kFloat, {1, 1, 32}},
+               {kFloat, {1, 2, 9, 16}},
+               {kFloat, {1, 2, 9, 16}},
+               {kInt32, {layouts, 3}},
+               {kInt32, {layouts, 4}},
+               {kInt32, {1}},
+               {kInt32, {1}}},
+              3);
+    node.Set("num_heads", 4);
+    node.Set("kv_num_heads", kv);
+    node.Set("sparse_block_size", block);
+    return Refusal("SparseAttention", node);
+  };
+  EXPECT_EQ(refusal(2, 2, 16), "");
+  EXPECT_THAT(refusal(3, 2, 16), HasSubstr("no multiple of the 3 layouts of input 5."));
+  EXPECT_THAT(refusal(2, 3, 16), HasSubstr("is no multiple of kv_num_heads (3)."));
+  EXPECT_THAT(refusal(2, 2, 0), HasSubstr("Attribute sparse_block_size is 0, below 1."));
+}
+
+TEST(RefusalsTest, AttentionOfDecodersInOtherForms) {
+  const auto refusal = [](int64_t tokens, int64_t is_shared, bool has_width) {
+    std::vector<Input> inputs(10);
+    for (size_t k = 0; k < 3; ++k) inputs[k] = {kFloat, {4, tokens, 16}};
+    inputs[5] = inputs[6] = {kFloat, {4, 2, 9, 8}};
+    inputs[7] = {kInt32, {1}};
+    if (has_width) inputs[8] = {kInt32, {1}};
+    Node node(inputs, 3);
+    node.Set("num_heads", 2);
+    node.Set("past_present_share_buffer", is_shared);
+    return Refusal("DecoderMaskedMultiHeadAttention", node);
+  };
+  EXPECT_EQ(refusal(1, 1, false), "");
+  EXPECT_THAT(refusal(2, 1, false), HasSubstr("Input 0 has 2 tokens of each sample"));
+  EXPECT_THAT(refusal(1, 0, false), HasSubstr("attribute past_present_share_buffer is not"));
+  EXPECT_THAT(refusal(1, 1, true), HasSubstr("not both the number of beams and the beams"));
+}
+
+TEST(RefusalsTest, ArrayOperatorsOfWrongNumbers) {
+  Node repeats({{kInt64, {1, 5}}, {kFloat, {1, 9}}}, 1);
+  repeats.Set("ngram_size", 0);
+  EXPECT_THAT(Refusal("NGramRepeatBlock", repeats),
+              HasSubstr("Attribute ngram_size is 0, below 1."));
+  Node sampled({{kFloat, {1, 1, 4, 4}}, {kFloat, {1, 2, 2, 2}}}, 1);
+  sampled.Set("mode", "linear");
+  EXPECT_THAT(Refusal("GridSample", sampled), HasSubstr("Attribute mode is 'linear'"));
+  Node finite({{kFloat, {3}}}, 1);
+  finite.Set("isnan_only", 1);
+  finite.Set("isinf_only", 1);
+  EXPECT_THAT(Refusal("IsAllFinite", finite), HasSubstr("are both set."));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ class Definition {
   using Attributes = std::vector<std::pair<const char*, AttributeValue>>;
 
   // The operator set of ONNX's that the nodes are of.
-  static constexpr int kOpset = 24;
+  static constexpr int kOpset = 27;
 
   // All outlive this object. `body` is empty.
   Definition(const DefinedNode& node, const onnx::OpSchema& schema, onnx::FunctionProto& body);

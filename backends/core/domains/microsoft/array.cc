@@ -2,6 +2,7 @@
 //
 // Operators that ONNX has under the same or another name: this domain had them first.
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +39,73 @@ Status DefineGatherND(Definition& d) {
   return base::Ok();
 }
 
+// ONNX has names of its own for the modes.
+Status DefineGridSample(Definition& d) {
+  const std::string mode = d.String("mode");
+  if (mode != "bilinear" && mode != "nearest" && mode != "bicubic") {
+    return d.Invalid("Attribute mode is '" + mode + "'; there are bicubic, bilinear and nearest.");
+  }
+  const std::string name = mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode;
+  d.Return(0, d.Apply("GridSample", {d.In(0), d.In(1)},
+                      {{"mode", name},
+                       {"padding_mode", d.String("padding_mode")},
+                       {"align_corners", d.Int("align_corners")}}));
+  return base::Ok();
+}
+
+Status DefineIsAllFinite(Definition& d) {
+  const bool is_nan_only = d.Int("isnan_only") != 0, is_inf_only = d.Int("isinf_only") != 0;
+  if (is_nan_only && is_inf_only) {
+    return d.Invalid("Attributes isnan_only and isinf_only are both set.");
+  }
+  Value is_any = d.Cast(d.Int0D(0), ElementType::kBool);
+  for (int input = 0; input < d.input_count(); ++input) {
+    std::vector<Value> kinds;
+    if (!is_inf_only) kinds.push_back(d.Apply("IsNaN", {d.In(input)}));
+    if (!is_nan_only) kinds.push_back(d.Apply("IsInf", {d.In(input)}));
+    for (const Value& is_so : kinds) {
+      const Value count =
+          d.Apply("ReduceSum", {d.Cast(is_so, ElementType::kInt64)}, {{"keepdims", int64_t{0}}});
+      is_any = d.Apply("Or", {is_any, d.Cast(count, ElementType::kBool)});
+    }
+  }
+  d.Return(0, d.Apply("Not", {is_any}));
+  return base::Ok();
+}
+
+// A token that would complete a sequence of ngram_size tokens which is there already has a score of
+// minus infinity.
+Status DefineNGramRepeatBlock(Definition& d) {
+  const int64_t size = d.Int("ngram_size");
+  if (size < 1) {
+    return d.Invalid("Attribute ngram_size is " + std::to_string(size) + ", below 1.");
+  }
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(0, 2));
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(1, 2));
+  const Value zero = d.Ints1D({0});
+  // As many sequences as there are, which may be none.
+  const Value count = d.Apply("Max", {d.Sub(d.ExtentOf(d.In(0), 1), d.Ints1D({size - 1})), zero});
+  const Value last = d.Slice(d.In(0), 1, count, d.ExtentOf(d.In(0), 1));
+  const auto tokens_at = [&](int64_t offset) {
+    const Value start = d.Ints1D({offset});
+    return d.Slice(d.In(0), 1, start, d.Add(start, count));
+  };
+  const Value candidates = tokens_at(size - 1);
+  Value is_repeated = d.Apply("Equal", {candidates, candidates});
+  for (int64_t offset = 0; offset < size - 1; ++offset) {
+    // Of no sequence there is no last one.
+    const Value one = d.Apply("Expand", {d.Slice(last, 1, offset, offset + 1), d.Ints1D({1, 1})});
+    is_repeated = d.Apply("And", {is_repeated, d.Apply("Equal", {tokens_at(offset), one})});
+  }
+  const ElementType type = d.Type(1);
+  const Value never = d.Scalar(-std::numeric_limits<float>::infinity(), type);
+  const Value kept = d.Scalar(std::numeric_limits<float>::infinity(), type);
+  d.Return(0, d.Apply("ScatterElements",
+                      {d.In(1), candidates, d.Apply("Where", {is_repeated, never, kept})},
+                      {{"axis", int64_t{1}}, {"reduction", "min"}}));
+  return base::Ok();
+}
+
 Status DefinePad(Definition& d) {
   std::vector<Value> inputs = {d.In(0), d.Reshape(d.In(1), {-1})};
   if (d.Has(2)) {
@@ -57,6 +125,16 @@ Status DefineRange(Definition& d) {
     delta = d.Scalar(1, d.Type(0));
   }
   d.Return(0, d.Apply("Range", {start, limit, delta}));
+  return base::Ok();
+}
+
+Status DefineSampleOp(Definition& d) {
+  d.Return(0, d.In(0));
+  return base::Ok();
+}
+
+Status DefineTorchEmbedding(Definition& d) {
+  d.Return(0, d.Apply("Gather", {d.In(0), d.In(1)}));
   return base::Ok();
 }
 
@@ -124,6 +202,24 @@ constexpr model::DomainOperator kOperators[] = {
         T = uint8 | uint16 | uint32 | uint64 | int8 | int16 | int32 | int64 | float16 | float | double | string | bool | complex64 | complex128
         Tind = int32 | int64)",
      DefineGatherND},
+    {R"(GridSample(X: T1, Grid: T1) -> (Y: T2)
+        align_corners: int = 0
+        mode: string = bilinear
+        padding_mode: string = zeros
+        T1 = uint8 | uint16 | uint32 | uint64 | int8 | int16 | int32 | int64 | float16 | float | double | string | bool | complex64 | complex128
+        T2 = float16 | float | double)",
+     DefineGridSample},
+    {R"(IsAllFinite(input*: V) -> (output: T)
+        isinf_only: int = 0
+        isnan_only: int = 0
+        V = float16 | float | double | bfloat16
+        T = bool)",
+     DefineIsAllFinite},
+    {R"(NGramRepeatBlock(input_ids: Tid, scores: T) -> (scores_out: T)
+        ngram_size: int required
+        Tid = int64
+        T = float)",
+     DefineNGramRepeatBlock},
     {R"(Pad(data: T, pads: int64, value?: T) -> (output: T)
         mode: string = constant
         T = float16 | float | double)",
@@ -131,6 +227,13 @@ constexpr model::DomainOperator kOperators[] = {
     {R"(Range(start: T, limit: T, delta?: T) -> (Y: T)
         T = float | double | int16 | int32 | int64)",
      DefineRange},
+    {R"(SampleOp(X: T) -> (Y: T)
+        T = uint32 | uint64 | int32 | int64 | float16 | float | double)",
+     DefineSampleOp},
+    {R"(TorchEmbedding(weight: T, indices: int64, padding_idx?: int64, scale_grad_by_freq?: bool)
+            -> (Y: T)
+        T = float16 | float | double | bfloat16 | uint8 | uint16 | uint32 | uint64 | int8 | int16 | int32 | int64)",
+     DefineTorchEmbedding},
     {R"(Trilu(X: T, k?: int64) -> (Y: T)
         upper: int = 1
         T = float16 | float | double | bfloat16 | uint8 | uint16 | uint32 | uint64 | int8 | int16 | int32 | int64 | bool)",

@@ -2,6 +2,7 @@
 //
 // Embeddings: of words with their positions, normalized, and rotations by position.
 
+#include <algorithm>
 #include <utility>
 
 #include "backends/core/domains/microsoft/attention.h"
@@ -72,9 +73,8 @@ Status DefineQuantizedEmbedLayerNormalization(Definition& d) {
   return base::Ok();
 }
 
-// Input [batch, sequence, heads * size] or [batch, heads, sequence, size]; positions of each token,
-// or the first one's alone.
-Status DefineRotaryEmbedding(Definition& d) {
+// Limits of these definitions of rotations.
+Status CheckRotation(const Definition& d) {
   if (d.Int("is_packed_batching") != 0) {
     return d.Unsupported("Attribute is_packed_batching is " +
                          std::to_string(d.Int("is_packed_batching")) +
@@ -84,6 +84,13 @@ Status DefineRotaryEmbedding(Definition& d) {
     return d.Unsupported("Attribute scale is " + std::to_string(d.Float("scale")) +
                          "; rotations keep the size (1).");
   }
+  return base::Ok();
+}
+
+// Input [batch, sequence, heads * size] or [batch, heads, sequence, size]; positions of each token,
+// or the first one's alone.
+Status DefineRotaryEmbedding(Definition& d) {
+  ONNXIFI_RETURN_IF_ERROR(CheckRotation(d));
   const std::optional<int> rank = d.Rank(0);
   if (!rank) return d.UnsupportedShape("Input 0 has a number of axes that is not known.");
   if (*rank != 3 && *rank != 4) {
@@ -130,6 +137,89 @@ Status DefineRotaryEmbedding(Definition& d) {
   return base::Ok();
 }
 
+// Cosines or sines (input `table`) of each token, [batch, sequence, pairs], where each pair is at
+// the token's position of its own stream.
+Value AnglesOfStreams(Definition& d, int table, const std::vector<int64_t>& streams) {
+  Value angles;
+  for (int64_t stream = 0; stream < 3; ++stream) {
+    if (std::ranges::find(streams, stream) == streams.end()) continue;
+    const Value positions = d.Squeeze(d.Slice(d.In(1), 0, stream, stream + 1), {0});
+    const Value all = d.Apply("Gather", {d.In(table), positions});
+    if (angles.empty()) {
+      angles = all;
+      continue;
+    }
+    const Value is_of_stream = d.Apply("Equal", {d.Ints1D(streams), d.Int0D(stream)});
+    angles = d.Apply("Where", {is_of_stream, all, angles});
+  }
+  return angles;
+}
+
+// Which of the positions (0: time, 1: height, 2: width) turns each pair.
+Result<std::vector<int64_t>> StreamsOfPairs(const Definition& d) {
+  const std::vector<int64_t> sections = d.Ints("mrope_section");
+  if (sections.size() != 3 || std::ranges::any_of(sections, [](int64_t n) { return n < 0; })) {
+    return d.Invalid("Attribute mrope_section has " + std::to_string(sections.size()) +
+                     " numbers; 3 that are not negative are required.");
+  }
+  const int64_t layout = d.Int("mrope_layout");
+  if (layout != 0 && layout != 1) {
+    return d.Invalid("Attribute mrope_layout is " + std::to_string(layout) +
+                     "; sections are contiguous (0) or interleaved (1).");
+  }
+  std::vector<int64_t> streams;
+  for (int64_t stream = 0; stream < 3; ++stream) {
+    streams.insert(streams.end(), static_cast<size_t>(sections[static_cast<size_t>(stream)]),
+                   layout == 0 ? stream : 0);
+  }
+  const auto pairs = static_cast<int64_t>(streams.size());
+  const std::optional<int64_t> known = d.Extent(2, 1);
+  if (pairs == 0 || (known && *known != pairs)) {
+    return d.Invalid("Attribute mrope_section covers " + std::to_string(pairs) +
+                     " pairs; the cosines have " + std::to_string(known.value_or(0)) + ".");
+  }
+  if (layout == 1) {
+    for (int64_t stream = 1; stream < 3; ++stream) {
+      const int64_t end = 3 * sections[static_cast<size_t>(stream)];
+      for (int64_t k = stream; k < std::min(end, pairs); k += 3) {
+        streams[static_cast<size_t>(k)] = stream;
+      }
+    }
+  }
+  return streams;
+}
+
+// Input [batch, sequence, heads * size] or [batch, heads, sequence, size]; positions [3, batch,
+// sequence] in time, height and width, each of which turns some of the pairs.
+Status DefineMRotaryEmbedding(Definition& d) {
+  ONNXIFI_RETURN_IF_ERROR(CheckRotation(d));
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(1, 3));
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(2, 2));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int64_t> streams, StreamsOfPairs(d));
+  const auto turned = 2 * static_cast<int64_t>(streams.size());
+  const std::optional<int> rank = d.Rank(0);
+  if (rank != 3 && rank != 4) {
+    return d.Invalid("Input 0 has not 3 or 4 axes that are known.");
+  }
+  Definition::Attributes attributes = {
+      {"interleaved", d.Int("interleaved")},
+      {"rotary_embedding_dim", d.Int("rotary_embedding_dim") == 0 ? int64_t{0} : turned}};
+  Value x = d.In(0);
+  if (rank == 3) {
+    const int64_t heads = d.Int("num_heads");
+    if (heads < 1) {
+      return d.Invalid("Attribute num_heads is " + std::to_string(heads) +
+                       ", below 1, for heads that are not apart.");
+    }
+    x = SplitHeads(d, x, heads);
+  }
+  const Value y = d.Apply("RotaryEmbedding",
+                          {x, AnglesOfStreams(d, 2, streams), AnglesOfStreams(d, 3, streams)},
+                          std::move(attributes));
+  d.Return(0, rank == 3 ? MergeHeads(d, y) : y);
+  return base::Ok();
+}
+
 constexpr model::DomainOperator kOperators[] = {
     {R"(EmbedLayerNormalization(input_ids: int32, segment_ids?: int32, word_embedding: T,
                                 position_embedding: T, segment_embedding?: T, gamma: T, beta: T,
@@ -139,6 +229,17 @@ constexpr model::DomainOperator kOperators[] = {
         mask_index_type: int
         T = float | float16)",
      DefineEmbedLayerNormalization},
+    {R"(MRotaryEmbedding(input: T, position_ids: M, cos_cache: T, sin_cache: T) -> (output: T)
+        interleaved: int
+        is_packed_batching: int
+        mrope_layout: int
+        mrope_section: ints required
+        num_heads: int
+        rotary_embedding_dim: int
+        scale: float
+        T = float | float16 | bfloat16
+        M = int64)",
+     DefineMRotaryEmbedding},
     {R"(QEmbedLayerNormalization(input_ids: int32, segment_ids?: int32, word_embedding_quant: T2,
             position_embedding_quant: T2, segment_embedding?: T2, gamma_quant: T2, beta_quant: T2,
             mask?: int32, word_embedding_scale: T, position_embedding_scale: T,
