@@ -56,8 +56,6 @@ UNSTABLE = {
 
 # What the library refuses, with a pattern of its sentence.
 REFUSED = {
-    "sklearn/knn_imputer [skl2onnx]": (
-        "a rank that only a run tells is refused", "The branches give output"),
     "keras/attention [tf2onnx]": (
         "Erfc is no operator of ONNX; ONNX Runtime refuses it, too", "Operator 'Erfc'"),
     "keras/efficientnet_b0 [tf2onnx]": (
