@@ -130,8 +130,16 @@ base::Status ReadGraph(std::span<const std::byte> message, ModelOutline& outline
       }
       case 11:
         return ReadValue(field.bytes, outline.inputs.emplace_back());
-      case 12:
-        return ReadValue(field.bytes, outline.outputs.emplace_back());
+      case 12: {
+        ValueOutline output;
+        ONNXIFI_RETURN_IF_ERROR(ReadValue(field.bytes, output));
+        // Outputs are bound by name, so that one listed twice is one.
+        if (std::ranges::find(outline.outputs, output.name, &ValueOutline::name) ==
+            outline.outputs.end()) {
+          outline.outputs.push_back(std::move(output));
+        }
+        return base::Ok();
+      }
       default:
         return base::Ok();
     }

@@ -47,7 +47,7 @@ struct ModelOutline {
   int64_t ir_version = 0;
   // The inputs that are not initializers: those a caller provides.
   std::vector<ValueOutline> inputs;
-  std::vector<ValueOutline> outputs;
+  std::vector<ValueOutline> outputs;  // each name once
   // Of the main graph, each once, in the order of the nodes: "Conv", "ai.onnx.ml.Scaler".
   std::vector<std::string> operators;
   // Whether an initializer of the main graph keeps its data in another file.

@@ -57,6 +57,21 @@ TEST(ModelOutlineTest, ListsOutputsAndOperatorsOnce) {
   EXPECT_THAT(outline->operators, ElementsAre("Add", "Relu", "ai.onnx.ml.Scaler"));
 }
 
+TEST(ModelOutlineTest, AnOutputListedTwiceIsOne) {
+  const auto outline = Outline(ModelWriter()
+                                   .Input("x", ElementType::kFloat32, {int64_t{2}})
+                                   .Node("Relu", {"x"}, {"y"})
+                                   .Node("Neg", {"x"}, {"z"})
+                                   .Output("y", ElementType::kFloat32, {int64_t{2}})
+                                   .Output("z", ElementType::kFloat32, {int64_t{2}})
+                                   .Output("y", ElementType::kFloat32, {int64_t{2}})
+                                   .Build());
+  ASSERT_TRUE(outline.ok()) << outline.status().Text();
+  ASSERT_EQ(outline->outputs.size(), 2u);
+  EXPECT_EQ(outline->outputs[0].name, "y");
+  EXPECT_EQ(outline->outputs[1].name, "z");
+}
+
 TEST(ModelOutlineTest, NoTruncationIsTakenForTheWholeModel) {
   const std::string model = MakeModel();
   for (size_t size = 0; size < model.size(); ++size) {
