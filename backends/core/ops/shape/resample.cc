@@ -50,6 +50,10 @@ Expr SourcePosition(StepBuilder& step, const ResizedAxis& axis, const Resampling
                                y * (end - start) * (in - one) / (out - one));
     return within + start * (in - one);
   }
+  if (how.coordinates == "tf_half_pixel_for_nn") {
+    // Half an element off; what is not resized stays, as in ONNX Runtime.
+    return Select(scale == one, y, rounded((y + half) / scale));
+  }
   const Expr half_pixel = rounded(rounded((y + half) / scale) - half);
   if (how.coordinates == "pytorch_half_pixel") {
     return Select(Real(step, axis.out) <= one, Like(y, 0), half_pixel);

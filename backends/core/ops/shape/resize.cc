@@ -153,9 +153,10 @@ Result<Resampling> ReadResampling(Lowering& lowering) {
       has_modes ? lowering.String("coordinate_transformation_mode", "half_pixel") : "asymmetric";
   how.nearest = lowering.node().op_type == "Upsample" ? "floor" : "simple";
   if (has_modes) how.nearest = lowering.String("nearest_mode", "round_prefer_floor");
-  const std::string_view coordinates[] = {"half_pixel",    "half_pixel_symmetric",
-                                          "asymmetric",    "pytorch_half_pixel",
-                                          "align_corners", "tf_crop_and_resize"};
+  // ONNX has tf_half_pixel_for_nn in version 11 alone; tf2onnx writes it in later ones, too.
+  const std::string_view coordinates[] = {
+      "half_pixel",    "half_pixel_symmetric", "asymmetric",          "pytorch_half_pixel",
+      "align_corners", "tf_crop_and_resize",   "tf_half_pixel_for_nn"};
   if (std::find(std::begin(coordinates), std::end(coordinates), how.coordinates) ==
       std::end(coordinates)) {
     return lowering.UnsupportedAttribute("coordinate_transformation_mode '" + how.coordinates +
