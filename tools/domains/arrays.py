@@ -249,3 +249,21 @@ def repeats():
             yield node_case(
                 name, "NGramRepeatBlock", inputs, attributes={"ngram_size": size}, symbolic=symbolic
             )
+
+
+@covers("ComplexMul", "ComplexMulConj")
+def complex_products():
+    def oracle(op_type):
+        def answer(a, b):
+            a, b = (each.astype("float64") @ [1, 1j] for each in (a, b))
+            product = a * (b.conj() if op_type == "ComplexMulConj" else b)
+            return [numpy.stack([product.real, product.imag], -1).astype(dtype)]
+
+        return answer
+
+    for op_type in ("ComplexMul", "ComplexMulConj"):
+        for dtype in ("float32", "float64", "float16"):
+            for kind, other in (("", (3, 4, 2)), ("_broadcast", (4, 2))):
+                name = f"{op_type.lower()}_{dtype}{kind}"
+                inputs = [floats(random_of(name + each), shape, dtype) for each, shape in (("a", (3, 4, 2)), ("b", other))]
+                yield node_case(name, op_type, inputs, symbolic=bool(kind), oracle=oracle(op_type))

@@ -316,6 +316,50 @@ def multi_head():
                 oracle=oracle,
             )
     yield from _multi_head_in_buffer()
+    yield from _multi_head_with_scores()
+
+
+def _multi_head_with_scores():
+    """Output 3, with which ONNX Runtime loads no model for the processor."""
+    batch, heads, size = 2, 3, 8
+
+    def oracle(query, key, value, bias=None, mask=None, added=None, *, num_heads, mask_filter_value=-10000.0):
+        split = lambda rows: rows.reshape(*rows.shape[:2], num_heads, -1).transpose(0, 2, 1, 3).astype("float64")
+        if bias is not None:
+            query, key, value = (x + part for x, part in zip((query, key, value), numpy.split(bias, 3)))
+        scores = split(query) @ split(key).transpose(0, 1, 3, 2) / numpy.sqrt(query.shape[2] / num_heads)
+        if mask is not None:
+            scores = scores + numpy.where(mask, 0, mask_filter_value)[:, None, None]
+        if added is not None:
+            scores = scores + added
+        exps = numpy.exp(scores - scores.max(-1, keepdims=True))
+        rows = (exps / exps.sum(-1, keepdims=True) @ split(value)).transpose(0, 2, 1, 3)
+        return [each.astype(query.dtype) for each in (rows.reshape(query.shape), scores)]
+
+    for kind in ("plain", "bias", "mask", "score_bias", "float16", "symbolic"):
+        name = f"multiheadattention_scores_{kind}"
+        random, dtype = random_of(name), "float16" if kind == "float16" else "float32"
+        shapes = [(batch, length, heads * size) for length in (4, 6, 6)]
+        inputs = [*(floats(random, shape, dtype) for shape in shapes), None, None, None]
+        attributes = {"num_heads": heads}
+        if kind == "bias":
+            inputs[3] = floats(random, (3 * heads * size,))
+        if kind == "mask":
+            inputs[4], attributes["mask_filter_value"] = _lengths_mask([6, 4], 6), -5.0
+        if kind == "score_bias":
+            inputs[5] = floats(random, (1, heads, 4, 6))
+        while inputs[-1] is None:
+            inputs.pop()
+        wanted = [True, False, False, True]
+        yield node_case(
+            name,
+            "MultiHeadAttention",
+            inputs,
+            attributes=attributes,
+            outputs=wanted,
+            symbolic=kind == "symbolic",
+            oracle=oracle,
+        )
 
 
 def _multi_head_in_buffer():

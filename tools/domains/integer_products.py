@@ -142,3 +142,19 @@ def sums():
             attributes=attributes,
             oracle=add_up,
         )
+
+
+@covers("MatMulInteger16")
+def products_of_16_bits():
+    for kind, shapes in (("", ((5, 7), (7, 3))), ("_batch", ((2, 5, 7), (7, 3))), ("_row", ((7,), (7, 3)))):
+        name = f"matmulinteger16{kind}"
+        random = random_of(name)
+        inputs = [integers(random, shape, "int16") for shape in shapes]
+        yield node_case(name, "MatMulInteger16", inputs, symbolic=kind == "_batch", constant=(1,))
+    for dtypes in (("uint16", "uint16"), ("uint16", "int16")):
+        name = f"matmulinteger16_{'_'.join(dtypes)}"
+        random = random_of(name)
+        inputs = [integers(random, shape, dtype, None, 9000) for shape, dtype in zip(((5, 7), (7, 3)), dtypes)]
+        result = "uint32" if dtypes[1] == "uint16" else "int32"
+        oracle = lambda a, b, result=result: [(a.astype("int64") @ b.astype("int64")).astype(result)]
+        yield node_case(name, "MatMulInteger16", inputs, oracle=oracle)

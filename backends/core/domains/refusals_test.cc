@@ -303,5 +303,57 @@ TEST(RefusalsTest, ArrayOperatorsOfWrongNumbers) {
   EXPECT_THAT(Refusal("IsAllFinite", finite), HasSubstr("are both set."));
 }
 
+TEST(RefusalsTest, PackedAttentionOfWrongNumbers) {
+  const auto refusal = [](int64_t heads, int64_t columns, const std::vector<int64_t>& sizes) {
+    Node node({{kFloat, {7, 6}},
+               {kFloat, {6, columns}},
+               {kFloat, {columns}},
+               {kInt32, {3, 4}},
+               {kInt32, {4}}},
+              1);
+    node.Set("num_heads", heads);
+    if (!sizes.empty()) node.Set("qkv_hidden_sizes", sizes);
+    return Refusal("PackedAttention", node);
+  };
+  EXPECT_EQ(refusal(2, 24, {}), "");
+  EXPECT_EQ(refusal(2, 28, {8, 8, 12}), "");
+  EXPECT_THAT(refusal(0, 24, {}), HasSubstr("Attribute num_heads is 0, below 1."));
+  EXPECT_THAT(refusal(3, 24, {}), HasSubstr("The 24 columns of input 1 are no queries, keys and "
+                                            "values of 3 heads."));
+  EXPECT_THAT(refusal(2, 28, {8, 12, 8}), HasSubstr("The 28 columns of input 1"));
+}
+
+TEST(RefusalsTest, BiasesByDistanceOfWrongNumbers) {
+  const auto refusal = [](int64_t buckets, int64_t max_distance) {
+    Node node({{kFloat, {buckets, 3}}, {kInt64, {1}}, {kInt64, {1}}}, 1);
+    node.Set("max_distance", max_distance);
+    node.Set("is_bidirectional", 1);
+    return Refusal("RelativePositionBias", node);
+  };
+  EXPECT_EQ(refusal(32, 128), "");
+  EXPECT_THAT(refusal(32, 8), HasSubstr("Attribute max_distance is 8 for 16 buckets of a side"));
+  EXPECT_THAT(refusal(2, 8), HasSubstr("Attribute max_distance is 8 for 1 buckets of a side"));
+  std::vector<Input> inputs = {{kFloat, {2, 5, 12}}, {kFloat, {12}}, {kFloat, {1, 3, 5, 5}},
+                               {kFloat, {4, 7}},     {kFloat, {7}},  {kFloat, {1, 3, 1, 1}},
+                               {kInt32, {2, 5}}};
+  Node node(inputs, 1);
+  node.Set("num_heads", 3);
+  EXPECT_THAT(Refusal("GatedRelativePositionBias", node), HasSubstr("Input 6 (token_offset) is"));
+  inputs.pop_back();
+  Node odd(inputs, 1);
+  odd.Set("num_heads", 3);
+  EXPECT_THAT(Refusal("GatedRelativePositionBias", odd), HasSubstr("the weights have 7 columns"));
+}
+
+TEST(RefusalsTest, ScoresOfCausalAttention) {
+  Node node({{kFloat, {1, 2, 8}}, {kFloat, {1, 2, 8}}, {kFloat, {1, 2, 8}}}, 4);
+  node.Set("num_heads", 2);
+  EXPECT_EQ(Refusal("MultiHeadAttention", node), "");
+  node.Set("unidirectional", 1);
+  EXPECT_THAT(Refusal("MultiHeadAttention", node), HasSubstr("Output 3 (scores) is wanted"));
+  Node pairs({{kFloat, {4, 3}}, {kFloat, {4, 2}}}, 1);
+  EXPECT_THAT(Refusal("ComplexMul", pairs), HasSubstr("a last axis of 3 elements instead of 2."));
+}
+
 }  // namespace
 }  // namespace onnxifi::domains

@@ -28,6 +28,29 @@ Status DefineCDist(Definition& d) {
   return base::Ok();
 }
 
+// Pairs of real and imaginary parts along the last axis; with `is_conjugate`, A * conj(B).
+Status DefineComplexProduct(Definition& d, bool is_conjugate) {
+  for (int input = 0; input < 2; ++input) {
+    const std::optional<int64_t> pair = d.Extent(input, -1);
+    if (pair && *pair != 2) {
+      return d.Invalid("Input " + std::to_string(input) + " has a last axis of " +
+                       std::to_string(*pair) + " elements instead of 2.");
+    }
+  }
+  const std::vector<Value> a = d.Split(d.In(0), -1, {1, 1});
+  std::vector<Value> b = d.Split(d.In(1), -1, {1, 1});
+  if (is_conjugate) b[1] = d.Apply("Neg", {b[1]});
+  const Value real = d.Sub(d.Mul(a[0], b[0]), d.Mul(a[1], b[1]));
+  const Value imaginary = d.Add(d.Mul(a[0], b[1]), d.Mul(a[1], b[0]));
+  d.Return(0, d.Concat({real, imaginary}, -1));
+  return base::Ok();
+}
+
+Status DefineComplexMul(Definition& d) { return DefineComplexProduct(d, /*is_conjugate=*/false); }
+Status DefineComplexMulConj(Definition& d) {
+  return DefineComplexProduct(d, /*is_conjugate=*/true);
+}
+
 Status DefineExpandDims(Definition& d) {
   const Value axes = d.Reshape(d.Cast(d.In(1), ElementType::kInt64), {1});
   d.Return(0, d.Apply("Unsqueeze", {d.In(0), axes}));
@@ -195,6 +218,12 @@ constexpr model::DomainOperator kOperators[] = {
         metric: string = sqeuclidean
         T = float | double)",
      DefineCDist},
+    {R"(ComplexMul(A: T, B: T) -> (C: T)
+        T = float | double | float16)",
+     DefineComplexMul},
+    {R"(ComplexMulConj(A: T, B: T) -> (C: T)
+        T = float | double | float16)",
+     DefineComplexMulConj},
     {R"(ExpandDims(X: T, axis: int32) -> (Y: T)
         T = uint8 | uint16 | uint32 | uint64 | int8 | int16 | int32 | int64 | float16 | float | double | string | bool | complex64 | complex128)",
      DefineExpandDims},

@@ -84,6 +84,15 @@ Status DefineGemm(Definition& d) {
   return base::Ok();
 }
 
+Status DefineMatMulInteger16(Definition& d) {
+  const auto is_unsigned = [&d](int input) { return d.Type(input) == ElementType::kUint16; };
+  const ElementType type =
+      is_unsigned(0) && is_unsigned(1) ? ElementType::kUint32 : ElementType::kInt32;
+  const Value a = d.Cast(d.In(0), type), b = d.Cast(d.In(1), type);
+  d.Return(0, d.MatMul(a, b));
+  return base::Ok();
+}
+
 // (A - A_zero_point) * (B - B_zero_point)
 Status DefineMulInteger(Definition& d) {
   const auto shifted = [&d](int input) {
@@ -108,6 +117,11 @@ constexpr model::DomainOperator kOperators[] = {
         T1 = float
         T2 = int8 | uint8)",
      DefineDynamicQuantizeMatMul},
+    {R"(MatMulInteger16(A: T1, B: T2) -> (Y: T3)
+        T1 = int16 | uint16
+        T2 = int16 | uint16
+        T3 = int32 | uint32)",
+     DefineMatMulInteger16},
     {R"(MatMulIntegerToFloat(A: T1, B: T2, a_scale: T3, b_scale: T3, a_zero_point?: T1,
                              b_zero_point?: T2, bias?: T3) -> (Y: T3)
         T1 = int8 | uint8

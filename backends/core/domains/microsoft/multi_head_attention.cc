@@ -133,7 +133,10 @@ Status Define(Definition& d) {
   if (d.Has(kPastLength) && !d.Has(kPastKey)) {
     return d.Invalid("It has a length of the past, and no past.");
   }
-  if (d.Wants(3)) return d.Unsupported("Output 3 (scores) is not supported.");
+  if (d.Wants(3) && d.Int("unidirectional") != 0) {
+    return d.Unsupported("Output 3 (scores) is wanted beside attribute unidirectional, of which " +
+                         std::to_string(d.Int("unidirectional")) + " is not supported.");
+  }
   const ElementType type = d.Type(kQuery);
   ONNXIFI_ASSIGN_OR_RETURN(Projections parts, ReadProjections(d, heads));
   ONNXIFI_RETURN_IF_ERROR(AddBias(d, heads, parts));
@@ -162,7 +165,10 @@ Status Define(Definition& d) {
     attention.bias = attention.bias ? d.Add(*attention.bias, d.In(kScoreBias)) : d.In(kScoreBias);
   }
   if (d.Int("unidirectional") != 0) attention.mask = Causal(d, extents);
-  d.Return(0, MergeHeads(d, Attend(d, attention).result));
+  if (d.Wants(3)) attention.shown = Attention::Shown::kScores;
+  const Attended attended = Attend(d, attention);
+  d.Return(0, MergeHeads(d, attended.result));
+  if (d.Wants(3)) d.Return(3, attended.shown);
   d.Return(1, cached.present_k);
   d.Return(2, cached.present_v);
   return base::Ok();
