@@ -267,3 +267,16 @@ def complex_products():
                 name = f"{op_type.lower()}_{dtype}{kind}"
                 inputs = [floats(random_of(name + each), shape, dtype) for each, shape in (("a", (3, 4, 2)), ("b", other))]
                 yield node_case(name, op_type, inputs, symbolic=bool(kind), oracle=oracle(op_type))
+
+
+@covers("MurmurHash3")
+def hashes():
+    for dtype in ("int32", "uint32", "int64", "uint64", "float32", "float64"):
+        for positive, seed in ((1, 0), (0, 2**32 - 1), (0, 42)):
+            name = f"murmurhash3_{dtype}_{positive}_{seed}"
+            random = random_of(name)
+            x = random.integers(0, 256, (3, 7 * numpy.dtype(dtype).itemsize)).astype("uint8").view(dtype)
+            if dtype[0] == "f":
+                x = floats(random, (3, 7), dtype)
+            attributes = {"positive": positive, "seed": seed}
+            yield node_case(name, "MurmurHash3", [x], attributes=attributes, symbolic=seed == 42)

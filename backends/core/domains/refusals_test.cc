@@ -355,5 +355,16 @@ TEST(RefusalsTest, ScoresOfCausalAttention) {
   EXPECT_THAT(Refusal("ComplexMul", pairs), HasSubstr("a last axis of 3 elements instead of 2."));
 }
 
+TEST(RefusalsTest, HashesOfTextAndOfWrongSeeds) {
+  Node text({{onnx::TensorProto::STRING, {3}}}, 1);
+  EXPECT_THAT(Refusal("MurmurHash3", text),
+              HasSubstr("Input 0 is text; numbers alone are hashed."));
+  Node seeded({{kInt32, {3}}}, 1);
+  EXPECT_EQ(Refusal("MurmurHash3", seeded), "");
+  seeded.Set("seed", int64_t{-1});
+  EXPECT_THAT(Refusal("MurmurHash3", seeded),
+              HasSubstr("Attribute seed is -1; a seed is a uint32."));
+}
+
 }  // namespace
 }  // namespace onnxifi::domains

@@ -21,6 +21,7 @@ std::span<const model::Domain* const> ListDomains() {
       model::Domain{kName, 1, GeluOperators()},
       model::Domain{kName, 1, GroupNormOperators()},
       model::Domain{kName, 1, GroupQueryAttentionOperators()},
+      model::Domain{kName, 1, HashOperators()},
       model::Domain{kName, 1, HyperConnectionOperators()},
       model::Domain{kName, 1, IntegerProductOperators()},
       model::Domain{kName, 1, InverseOperators()},

@@ -23,6 +23,7 @@ std::span<const model::DomainOperator> FusedProductOperators();
 std::span<const model::DomainOperator> GeluOperators();
 std::span<const model::DomainOperator> GroupNormOperators();
 std::span<const model::DomainOperator> GroupQueryAttentionOperators();
+std::span<const model::DomainOperator> HashOperators();
 std::span<const model::DomainOperator> HyperConnectionOperators();
 std::span<const model::DomainOperator> IntegerProductOperators();
 std::span<const model::DomainOperator> InverseOperators();
