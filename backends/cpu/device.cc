@@ -19,6 +19,7 @@
 #include "backends/cpu/matmul/constant_matrix.h"
 #include "backends/cpu/matmul/double_products.h"
 #include "backends/cpu/matmul/few_rows.h"
+#include "backends/cpu/matmul/gathered_product.h"
 #include "backends/cpu/matmul/packed_matrix.h"
 #include "backends/cpu/matmul/quantized_weights.h"
 #include "backends/cpu/matmul/recipe.h"
@@ -169,6 +170,16 @@ RecipeResult SelectQuantizedWeights(Question& question, std::string_view /*name*
       std::make_unique<matmul::Recipe>(matmul::Recipe::Methods{matmul::MakeMethod(weights)}));
 }
 
+// Matrices that data selects.
+RecipeResult SelectGatheredProduct(Question& question, std::string_view /*name*/) {
+  ONNXIFI_ASSIGN_OR_RETURN(const matmul::GatheredMatrices product,
+                           matmul::DescribeGatheredProduct(question.facts));
+  ONNXIFI_RETURN_IF_ERROR(matmul::CheckConstant(question.facts, product));
+  return std::unique_ptr<const device::Recipe>(
+      std::make_unique<matmul::Recipe>(matmul::Recipe::Methods{matmul::MakeMethod(product)},
+                                       /*otherwise=*/nullptr, product.numbers));
+}
+
 RecipeResult SelectDoubleProducts(Question& question, std::string_view /*name*/) {
   return matmul::SelectDoubleProducts(question.facts);
 }
@@ -297,6 +308,7 @@ constexpr Implementation kImplementations[] = {
     {"transposed", IsTransposed, SelectTransposed},
     {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
     {"quantized weights", IsMatMul, SelectQuantizedWeights},
+    {"rows times gathered matrices", IsMatMul, SelectGatheredProduct},
     {"byte product", IsContract, SelectByteProduct},
     {"float64 product", IsMatMul, SelectDoubleProducts},
     {"float64 convolution", IsAnyConvolution, SelectDoubleConvolution},
@@ -404,6 +416,10 @@ bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
 
 bool Selector::PrefersQuantizedWeights(const device::Facts& facts) const {
   return IsMatMul(facts.step) && matmul::DescribeQuantizedWeights(facts).ok();
+}
+
+bool Selector::PrefersGatheredMatrices(const device::Facts& facts) const {
+  return IsMatMul(facts.step) && matmul::DescribeGatheredProduct(facts).ok();
 }
 
 // Sums are in another order than those of the steps that it stands for.

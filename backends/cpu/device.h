@@ -26,6 +26,7 @@ class Selector final : public device::Selector {
   bool PrefersChannelsLast(const device::Facts& facts) const override;
   bool PrefersNarrowOperands(const device::Facts& facts) const override;
   bool PrefersQuantizedWeights(const device::Facts& facts) const override;
+  bool PrefersGatheredMatrices(const device::Facts& facts) const override;
   bool PrefersAttention(const device::Facts& facts) const override;
   bool PrefersWideFloats(const device::Facts& facts) const override;
   // Whatever the kernel does not take, such as float64, the reference does on all threads.
@@ -58,6 +59,9 @@ class Device final : public device::Device {
   }
   bool PrefersQuantizedWeights(const device::Facts& facts) const override {
     return selector_.PrefersQuantizedWeights(facts);
+  }
+  bool PrefersGatheredMatrices(const device::Facts& facts) const override {
+    return selector_.PrefersGatheredMatrices(facts);
   }
   bool PrefersAttention(const device::Facts& facts) const override {
     return selector_.PrefersAttention(facts);

@@ -246,6 +246,7 @@ TEST(SelectorTest, SaysOfEveryImplementationWhyItDoesNotTakeTheStep) {
   EXPECT_THAT(selection->rejected,
               ElementsAre(says("for rows times packed matrix", "something else than one float32"),
                           says("for quantized weights", "something else than one float32"),
+                          says("for rows times gathered matrices", "else than one float32"),
                           says("for byte product", "Operand A is int32, not a byte"),
                           says("for float64 product", "something else than one float64"),
                           says("for onednn matmul", "accumulates in int32"),

@@ -147,6 +147,63 @@ TEST(FunctionTest, LeavesToAProductWhatItTakesAlone) {
   EXPECT_EQ((*program)->exprs[product->roots[0]].op, program::ExprOp::kMax);
 }
 
+// Rows [tokens, 2, 1, 32] times the matrices of the experts that each token has, as mixtures of
+// experts are lowered. The matrices are [4, columns, 32], of bytes where `are_bytes`.
+Graph Experts(int64_t tokens, bool are_bytes) {
+  GraphBuilder builder;
+  const ValueId x = builder.AddInput("x", FloatsOf({{tokens, ""}, {32, ""}}));
+  const ValueId scores = builder.AddNode("MatMul", 13, {x, builder.AddConstant(Numbers({32, 4}))});
+  const auto integers = [&](const Ints& values) {
+    return builder.AddConstant(Tensor::FromValues<int64_t>(
+        ElementType::kInt64, {static_cast<int64_t>(values.size())}, values));
+  };
+  const graph::ValueIds top = builder.AddNodeOfMany("TopK", 11, {scores, integers({2})}, 2);
+  ValueId weights;
+  if (are_bytes) {
+    std::vector<uint8_t> bytes(4 * 20 * 32);
+    for (size_t k = 0; k < bytes.size(); ++k) bytes[k] = static_cast<uint8_t>(k * 41);
+    const ValueId numbers =
+        builder.AddConstant(Tensor::FromValues<uint8_t>(ElementType::kUint8, {4, 20, 32}, bytes));
+    weights =
+        builder.AddNode("DequantizeLinear", 23, {numbers, builder.AddConstant(Numbers({4, 20, 2}))},
+                        {{"axis", int64_t{2}}, {"block_size", int64_t{16}}});
+  } else {
+    weights = builder.AddConstant(Numbers({4, 20, 32}));
+  }
+  const ValueId selected =
+      builder.AddNode("Transpose", 13, {builder.AddNode("Gather", 13, {weights, top[1]})},
+                      {{"perm", Ints{0, 1, 3, 2}}});
+  const ValueId rows = builder.AddNode("Unsqueeze", 13, {x, integers({1, 2})});
+  const ValueId product = builder.AddNode("MatMul", 13, {rows, selected});
+  const ValueId factors = builder.AddNode("Unsqueeze", 13, {top[0], integers({2, 3})});
+  return builder.Take({builder.AddNode("Mul", 14, {product, factors})});
+}
+
+TEST(ExpertsTest, MultiplyWithTheirMatricesWhereTheyLie) {
+  for (const bool are_bytes : {false, true}) {
+    for (const int64_t tokens : {1, 9}) {
+      auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+      ASSERT_TRUE(device.ok()) << device.status().Text();
+      plugin::LoadTimes times;
+      const auto program =
+          plugin::Compile(Experts(tokens, are_bytes), **device, base::Log(), times);
+      ASSERT_TRUE(program.ok()) << program.status().Text();
+      int gathered = 0;
+      for (const Step& step : (*program)->steps) {
+        const auto selection = (*device)->Select({**program, step});
+        ASSERT_TRUE(selection.ok());
+        if (selection->recipe->implementation() != "rows times gathered matrices") continue;
+        ++gathered;
+        const auto* contract = step.As<Contract>();
+        const auto& prologue = (*program)->exprs[contract->b_prologue];
+        EXPECT_EQ(prologue.op, are_bytes ? program::ExprOp::kMul : program::ExprOp::kLoad);
+      }
+      EXPECT_EQ(gathered, 1) << program::ToString(**program);
+      ExpectAsOnReference(Experts(tokens, are_bytes), Numbers({tokens, 32}));
+    }
+  }
+}
+
 // oneDNN has no kernel of its own for that: what is written there goes through a tensor without
 // gaps.
 TEST(TransposedConvolutionTest, IsRightInAPartOfAConcatenation) {

@@ -228,6 +228,10 @@ class Selector {
   // Whether a Contract whose prologue dequantizes constant weights (program::MakeWeightProducts)
   // runs at least as fast as one with the weights in float32. Pure, like Select. Any thread.
   virtual bool PrefersQuantizedWeights(const Facts& /*facts*/) const { return false; }
+  // Whether a Contract whose prologue selects a constant matrix for each row
+  // (program::MakeGatheredProducts) is computed without a copy of the matrices. Pure, like Select.
+  // Any thread.
+  virtual bool PrefersGatheredMatrices(const Facts& /*facts*/) const { return false; }
 };
 
 class Device : public Selector {

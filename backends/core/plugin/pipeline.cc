@@ -108,6 +108,14 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     constexpr int64_t kFewBytes = 1024;
     ONNXIFI_RETURN_IF_ERROR(
         times.Time("constant_steps", [&] { return FoldConstantSteps(program, host, kFewBytes); }));
+  }
+  // Before the matrices are constants, and before the Maps that select them are parts of others.
+  ONNXIFI_RETURN_IF_ERROR(RunPass("gathered_products", times, program, [&](Program& whole) {
+    program::MakeGatheredProducts(whole, [&selector](const Program& of, const program::Step& step) {
+      return selector.PrefersGatheredMatrices({of, step});
+    });
+  }));
+  if (program.has_fast_algorithms) {
     ONNXIFI_RETURN_IF_ERROR(RunPass("weight_products", times, program, [&](Program& whole) {
       program::MakeWeightProducts(whole, [&selector](const Program& of, const program::Step& step) {
         return selector.PrefersQuantizedWeights({of, step});

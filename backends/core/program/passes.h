@@ -96,6 +96,17 @@ using PrefersQuantizedWeights = std::function<bool(const Program& program, const
 // they are, and each is dequantized where it is multiplied.
 void MakeWeightProducts(Program& program, const PrefersQuantizedWeights& prefers);
 
+// Whether the device does a product whose prologue selects a constant matrix for each row, by
+// positions that are data, without copying the matrices.
+using PrefersGatheredMatrices = std::function<bool(const Program& program, const Step& step)>;
+
+// Moves a Map that copies entries of a constant tensor, selected by positions that are data, into
+// the product that multiplies with them, where the device prefers it: read 1 is the positions then,
+// and the prologue loads from the tensor. What dequantizes the tensor moves there too. Where the
+// device does not prefer it, and not fewer matrices are copied than there are, all rows are
+// multiplied with all matrices, and a Map selects among the results.
+void MakeGatheredProducts(Program& program, const PrefersGatheredMatrices& prefers);
+
 // Moves a Map that only widens a tensor (IsWidening of product_operand.h) into the prologue of the
 // product that alone reads its result, where the device prefers it.
 void FuseWidenings(Program& program, const PrefersNarrowOperands& prefers);

@@ -10,217 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/program/body_exprs.h"
 #include "backends/core/program/buffer_uses.h"
+#include "backends/core/program/dequantization.h"
+#include "backends/core/program/inlined_operand.h"
 #include "backends/core/program/operand_extents.h"
 #include "backends/core/program/passes.h"
-#include "backends/core/program/product_operand.h"
-#include "backends/core/tensor/convert.h"
 
 namespace onnxifi::program {
 namespace {
 
 constexpr ElementType kReal = ElementType::kFloat32;
-
-bool IsNarrowInteger(ElementType type) {
-  return tensor::IsInteger(type) && tensor::BitWidth(type) <= 8;
-}
-
-// Whether the step is a Map of known extents that computes the same in every run.
-bool IsFixedMap(const Program& program, const Step& step) {
-  const Map* map = step.As<Map>();
-  if (map == nullptr || step.reads.empty()) return false;
-  const auto is_open = [&](ExprId id) {
-    const ExprOp op = program.exprs[id].op;
-    return op == ExprOp::kDim || op == ExprOp::kRandom;
-  };
-  return std::ranges::all_of(step.domain, [](const Dim& dim) { return dim.is_constant(); }) &&
-         std::ranges::none_of(Reachable(program.exprs, map->roots), is_open);
-}
-
-// By buffer: whether it is a constant, or computed from constants alone.
-std::vector<bool> FindConstants(const Program& program) {
-  std::vector<bool> is_constant(program.buffers.size());
-  for (size_t k = 0; k < program.buffers.size(); ++k) {
-    is_constant[k] = program.buffers[k].kind != Buffer::Kind::kInput &&
-                     program.buffers[k].kind != Buffer::Kind::kDynamic;
-  }
-  for (const Port& port : program.outputs) is_constant[port.buffer] = false;
-  // In the order of the steps; a buffer may be written in parts.
-  for (const Step& step : program.steps) {
-    const bool is_fixed =
-        IsFixedMap(program, step) && std::ranges::all_of(step.reads, [&](const View& read) {
-          return read.buffer != kNoBuffer && is_constant[read.buffer];
-        });
-    if (is_fixed) continue;
-    for (const View& write : step.writes) {
-      if (write.buffer != kNoBuffer) is_constant[write.buffer] = false;
-    }
-  }
-  return is_constant;
-}
-
-// A Map of one result that dequantizes integers, alone in a dense buffer of its domain's shape:
-// `quantized` is the read that the integers are.
-struct Dequantization {
-  const Step* step;
-  int quantized;
-};
-
-std::optional<Dequantization> FindDequantization(const Program& program, const BufferUses& uses,
-                                                 const std::vector<bool>& is_constant,
-                                                 BufferId buffer) {
-  const int number = uses.OnlyWriter(buffer);
-  if (number == BufferUses::kNoStep) return std::nullopt;
-  const Step& step = program.steps[number];
-  const Map* map = step.As<Map>();
-  const Buffer& made = program.buffers[buffer];
-  if (map == nullptr || map->roots.size() != 1 || made.type != kReal || made.shape != step.domain ||
-      !IsDense({step.writes[0], step.domain}) || uses.ReadsWhatIsWrittenAfter(number, step) ||
-      !std::ranges::all_of(step.reads,
-                           [&](const View& read) { return is_constant[read.buffer]; })) {
-    return std::nullopt;
-  }
-  const ExprPool& pool = program.exprs;
-  const ExprNode& product = pool[map->roots[0]];
-  if (product.op != ExprOp::kMul || product.type != kReal) return std::nullopt;
-  // Under casts and the subtraction of a zero point; which ones is the device's to see.
-  ExprId id = product.operands[0];
-  while (pool[id].op == ExprOp::kCast || pool[id].op == ExprOp::kSub) id = pool[id].operands[0];
-  const ExprNode& load = pool[id];
-  if (load.op != ExprOp::kLoad || !load.operands.empty()) return std::nullopt;
-  const auto quantized = static_cast<int>(load.payload);
-  const View& view = step.reads[static_cast<size_t>(quantized)];
-  if (!IsNarrowInteger(view.type) || !view.guards.empty()) return std::nullopt;
-  return Dequantization{&step, quantized};
-}
-
-// The number that a constant view has everywhere over `shape`; nothing where it varies.
-std::optional<uint64_t> FindNumber(const Program& program, const View& view, const Shape& shape) {
-  for (int axis = 0; axis < view.rank(); ++axis) {
-    if (!(view.strides[axis] == Dim(0)) && !(shape[static_cast<size_t>(axis)] == Dim(1))) {
-      return std::nullopt;
-    }
-  }
-  const Buffer& buffer = program.buffers[view.buffer];
-  if (buffer.kind != Buffer::Kind::kConstant || !view.guards.empty() ||
-      !view.offset.is_constant()) {
-    return std::nullopt;
-  }
-  return tensor::LoadScalar(view.type, program.constants[static_cast<size_t>(buffer.index)].data(),
-                            view.offset.constant())
-      .u;
-}
-
-// The Map that alone makes a temporary of uint8, dense, of one result; null for anything else.
-const Step* FindByteMap(const Program& program, const BufferUses& uses, BufferId buffer) {
-  const int number = uses.OnlyWriter(buffer);
-  if (number == BufferUses::kNoStep) return nullptr;
-  const Step& step = program.steps[number];
-  const Map* map = step.As<Map>();
-  const bool is_whole =
-      map != nullptr && map->roots.size() == 1 && step.writes[0].type == ElementType::kUint8 &&
-      program.buffers[buffer].type == ElementType::kUint8 && IsDense({step.writes[0], step.domain});
-  return is_whole ? &step : nullptr;
-}
-
-// The read that `id` loads over the domain; -1 for anything else.
-int LoadedRead(const Program& program, ExprId id) {
-  const ExprNode& node = program.exprs[id];
-  return node.op == ExprOp::kLoad && node.operands.empty() ? static_cast<int>(node.payload) : -1;
-}
-
-// Bytes that `step` shifts down by 0 and by 4, along a last axis of two: the read that they are. As
-// BitShift is lowered: a select around a shift by an amount that another select bounds.
-int FindShifted(const Program& program, const Step& step) {
-  const ExprPool& pool = program.exprs;
-  const ExprNode& bounded = pool[step.As<Map>()->roots[0]];
-  if (bounded.op != ExprOp::kSelect || step.domain.empty() || !(step.domain.back() == Dim(2))) {
-    return -1;
-  }
-  const ExprNode& shift = pool[bounded.operands[2]];
-  if (shift.op != ExprOp::kShr || pool[shift.operands[1]].op != ExprOp::kSelect) return -1;
-  const int bytes = LoadedRead(program, shift.operands[0]);
-  const int amount = LoadedRead(program, pool[shift.operands[1]].operands[2]);
-  if (bytes < 0 || amount < 0) return -1;
-  View by = step.reads[static_cast<size_t>(amount)];
-  const Dim step_by = by.strides.back();
-  by.strides.back() = Dim(0);
-  const std::optional<uint64_t> first = FindNumber(program, by, step.domain);
-  by.offset = by.offset + step_by;
-  const std::optional<uint64_t> second = FindNumber(program, by, step.domain);
-  return first == 0U && second == 4U ? bytes : -1;
-}
-
-// Where a buffer of uint8 holds the two halves of each of a constant's bytes, lower half first:
-// that constant.
-std::optional<BufferId> FindHalvedBytes(const Program& program, const BufferUses& uses,
-                                        BufferId buffer) {
-  const Step* masked = FindByteMap(program, uses, buffer);
-  if (masked == nullptr) return std::nullopt;
-  const ExprNode& root = program.exprs[masked->As<Map>()->roots[0]];
-  if (root.op != ExprOp::kAnd) return std::nullopt;
-  for (const int side : {0, 1}) {
-    const int mask = LoadedRead(program, root.operands[side]);
-    const int shifted = LoadedRead(program, root.operands[1 - side]);
-    if (mask < 0 || shifted < 0) continue;
-    const View& numbers = masked->reads[static_cast<size_t>(shifted)];
-    if (FindNumber(program, masked->reads[static_cast<size_t>(mask)], masked->domain) != 15U ||
-        !IsDense({numbers, masked->domain})) {
-      continue;
-    }
-    const Step* shift = FindByteMap(program, uses, numbers.buffer);
-    const int bytes = shift == nullptr ? -1 : FindShifted(program, *shift);
-    if (bytes < 0) continue;
-    View packed = shift->reads[static_cast<size_t>(bytes)];
-    const Buffer& constant = program.buffers[packed.buffer];
-    const Shape leading(shift->domain.begin(), shift->domain.end() - 1);
-    if (constant.kind != Buffer::Kind::kConstant || !(packed.strides.back() == Dim(0))) continue;
-    const BufferId source = packed.buffer;
-    packed.strides.pop_back();
-    if (packed.guards.empty() && IsDense({packed, leading})) return source;
-  }
-  return std::nullopt;
-}
-
-// The bytes of a constant as twice as many elements of 4 bits, in place.
-BufferId AddHalves(Program& program, BufferId bytes) {
-  const tensor::Tensor& whole =
-      program.constants[static_cast<size_t>(program.buffers[bytes].index)];
-  const tensor::Extents extents = {2 * whole.element_count()};
-  const auto index = static_cast<int>(program.constants.size());
-  program.constants.push_back(tensor::Tensor::Borrow(ElementType::kUint4, extents, whole.data(),
-                                                     whole.owner(), whole.backing()));
-  return program.AddBuffer(
-      {Buffer::Kind::kConstant, ElementType::kUint4, {Dim(extents[0])}, index});
-}
-
-// By axis of `made`, the tensor that operand `view` is a view of: the axis of the operand that
-// walks all of it; -1 for axes of one element. Nothing where the operand is anything else than the
-// tensor's elements, each once, and repetitions of them.
-std::optional<std::vector<int>> MatchAxes(const View& view, const Shape& operand,
-                                          const Shape& made) {
-  if (!(view.offset == Dim(0)) || !view.guards.empty() || view.type != kReal) return std::nullopt;
-  const Dims strides = DenseStrides(made);
-  std::vector<int> axes(made.size(), -1);
-  for (int axis = 0; axis < view.rank(); ++axis) {
-    if (operand[static_cast<size_t>(axis)] == Dim(1) || view.strides[axis] == Dim(0)) continue;
-    bool is_met = false;
-    for (size_t k = 0; k < made.size() && !is_met; ++k) {
-      if (axes[k] >= 0 || made[k] == Dim(1) || !(strides[k] == view.strides[axis]) ||
-          !(made[k] == operand[static_cast<size_t>(axis)])) {
-        continue;
-      }
-      axes[k] = axis;
-      is_met = true;
-    }
-    if (!is_met) return std::nullopt;
-  }
-  for (size_t k = 0; k < made.size(); ++k) {
-    if (axes[k] < 0 && !(made[k] == Dim(1))) return std::nullopt;
-  }
-  return axes;
-}
 
 // The product with B's dequantization in its prologue, of `halves` in place of the numbers that the
 // Map reads if that is given.
@@ -251,11 +50,7 @@ std::optional<Step> WithDequantization(Program& program, const Step& step,
     View view = found.step->reads[read];
     if (is_over_domain[read]) {
       if (!view.guards.empty()) return std::nullopt;
-      Dims strides(operand.size(), Dim(0));
-      for (size_t k = 0; k < made.size(); ++k) {
-        if ((*axes)[k] >= 0) strides[static_cast<size_t>((*axes)[k])] = view.strides[k];
-      }
-      view.strides = std::move(strides);
+      view = OverOperand(std::move(view), operand, made, *axes);
     }
     if (static_cast<int>(read) == found.quantized) {
       places.push_back(1);

@@ -36,8 +36,18 @@ Result<ConstantMatrix> DescribeConstantMatrix(const device::Facts& facts) {
   if (!facts.IsConstant(step.reads[1])) {
     return Status(Code::kUnsupportedAttribute, "The matrix is computed at run time.");
   }
+  ONNXIFI_RETURN_IF_ERROR(CheckOneMatrix(step, matrix));
   ONNXIFI_RETURN_IF_ERROR(runtime::CheckPlain(facts.program, step, 1));
   return matrix;
+}
+
+Status CheckOneMatrix(const program::Step& step, const ConstantMatrix& matrix) {
+  for (size_t axis = 0; axis < matrix.batch_axes; ++axis) {
+    if (step.domain[axis] != Dim(1) && step.reads[1].strides[axis] != Dim(0)) {
+      return Status(Code::kUnsupportedShape, "Each row has a matrix of its own.");
+    }
+  }
+  return base::Ok();
 }
 
 Result<ConstantMatrix> DescribeAnyMatrix(const device::Facts& facts) {
@@ -80,11 +90,6 @@ Result<ConstantMatrix> DescribeAnyMatrix(const device::Facts& facts) {
   if ((matrix.depth > 1 && x_inner != 1) || (matrix.columns > 1 && y_column != 1)) {
     return Status(Code::kUnsupportedShape,
                   "The inner elements, or the results, do not lie next to each other.");
-  }
-  for (size_t axis = 0; axis < matrix.batch_axes; ++axis) {
-    if (domain[axis] != Dim(1) && w.strides[axis] != Dim(0)) {
-      return Status(Code::kUnsupportedShape, "Each row has a matrix of its own.");
-    }
   }
   ONNXIFI_ASSIGN_OR_RETURN(matrix.epilogue,
                            gemm::SelectEpilogue(facts, matrix.row_axes + column.position));

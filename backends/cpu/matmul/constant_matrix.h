@@ -30,7 +30,9 @@ struct ConstantMatrix {
 
 // Of W in float32, as it is in memory. UNSUPPORTED_* with what is in the way.
 base::Result<ConstantMatrix> DescribeConstantMatrix(const device::Facts& facts);
-// Whatever the elements of W are, and whether they are constant.
+// Ok where all rows have the same matrix; else UNSUPPORTED_SHAPE.
+base::Status CheckOneMatrix(const program::Step& step, const ConstantMatrix& matrix);
+// Whatever the elements of W are, whether they are constant, and how many matrices there are.
 base::Result<ConstantMatrix> DescribeAnyMatrix(const device::Facts& facts);
 
 }  // namespace onnxifi::matmul

@@ -14,15 +14,19 @@
 namespace onnxifi::matmul {
 
 // Numbers that blocks of the columns of a matrix have: those of block b of column n are at
-// `offset` + b * `block_stride` + n * `column_stride` of a read's buffer.
+// `offset` + b * `block_stride` + n * `column_stride` of a read's buffer, and those of matrix e of
+// several e * `entry_stride` behind that.
 struct PerBlock {
   int read;
   int64_t block;  // inner elements; the depth where a column has one number
   int64_t block_stride, column_stride;
+  int64_t entry_stride = 0;
 };
 
-// weight = (number - zero_point) * scale. The matrix is read 1.
+// weight = (number - zero_point) * scale.
 struct QuantizedProduct : ConstantMatrix {
+  int numbers = 1;           // the read that the matrix is
+  int64_t entry_stride = 0;  // as of PerBlock
   PerBlock scale;
   std::optional<PerBlock> zero_point;
   int64_t block;  // of the scale and the zero point

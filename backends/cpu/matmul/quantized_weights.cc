@@ -13,9 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/program/operand_extents.h"
-#include "backends/core/program/product_operand.h"
 #include "backends/cpu/gemm/quantized_matrix.h"
+#include "backends/cpu/matmul/prologue_reader.h"
 #include "backends/cpu/matmul/quantized_weights_kernel.h"
 
 namespace onnxifi::matmul {
@@ -32,89 +31,9 @@ using tensor::ElementType;
 // Elements of a block are a multiple of this.
 constexpr int64_t kMinBlock = 16;
 
-// What `id` is before casts that keep every value.
-ExprId BeforeWidening(const program::ExprPool& pool, ExprId id) {
-  while (pool[id].op == ExprOp::kCast &&
-         program::IsWidening(pool[pool[id].operands[0]].type, pool[id].type)) {
-    id = pool[id].operands[0];
-  }
-  return id;
-}
-
-// The difference of two numbers of 8 bits that `id` is, in a type that holds it; else `id`.
-ExprId DifferenceOf(const program::ExprPool& pool, ExprId id) {
-  const ExprId from = pool[id].op == ExprOp::kCast ? pool[id].operands[0] : id;
-  const bool holds = pool[from].type == ElementType::kInt32 ||
-                     pool[from].type == ElementType::kInt64 ||
-                     pool[from].type == ElementType::kFloat32;
-  return pool[from].op == ExprOp::kSub && holds ? from : id;
-}
-
 Status Refuse(std::string sentence) {
   return Status(Code::kUnsupportedAttribute, std::move(sentence));
 }
-
-// Where a read of the prologue is over the axes of the matrix.
-class PerBlockReader {
- public:
-  PerBlockReader(const device::Facts& facts, const ConstantMatrix& matrix)
-      : pool_(facts.program.exprs), step_(facts.step), matrix_(matrix) {}
-
-  Result<PerBlock> Describe(ExprId id) const {
-    const ExprNode& load = pool_[BeforeWidening(pool_, id)];
-    if (load.op != ExprOp::kLoad) {
-      return Refuse("A scale or zero point is computed (" + std::string(Name(load.op)) + ").");
-    }
-    PerBlock found{static_cast<int>(load.payload), matrix_.depth, 0, 0};
-    const program::View& view = step_.reads[load.payload];
-    if (!view.guards.empty()) return Refuse("A scale or zero point is padded by its view.");
-    for (int axis = 0; axis < view.rank(); ++axis) {
-      const program::Dim& stride = view.strides[axis];
-      if (!stride.is_constant()) return Refuse("A stride is known only once the inputs are.");
-      ONNXIFI_RETURN_IF_ERROR(load.operands.empty()
-                                  ? Walk(static_cast<size_t>(axis), 1, stride.constant(), found)
-                                  : WalkBy(load.operands[axis], stride.constant(), found));
-    }
-    return found;
-  }
-
- private:
-  // By the coordinate `id`, which is that of an axis, or of its blocks.
-  Status WalkBy(ExprId id, int64_t stride, PerBlock& found) const {
-    const ExprNode& node = pool_[id];
-    if (stride == 0 || node.op == ExprOp::kConstant) {
-      const bool is_first = stride == 0 || node.payload == 0;
-      return is_first ? base::Ok() : Refuse("A scale or zero point is at another place.");
-    }
-    if (node.op == ExprOp::kIndex) return Walk(node.payload, 1, stride, found);
-    if (node.op == ExprOp::kDiv && pool_[node.operands[0]].op == ExprOp::kIndex &&
-        pool_[node.operands[1]].op == ExprOp::kConstant) {
-      const auto block = static_cast<int64_t>(pool_[node.operands[1]].payload);
-      return Walk(pool_[node.operands[0]].payload, block, stride, found);
-    }
-    return Refuse("A scale or zero point is found by other arithmetic (" +
-                  std::string(Name(node.op)) + ").");
-  }
-
-  // `stride` for each `block` elements of an axis of the matrix.
-  Status Walk(size_t axis, int64_t block, int64_t stride, PerBlock& found) const {
-    if (stride == 0) return base::Ok();
-    if (axis == matrix_.column_axis && block == 1) {
-      found.column_stride = stride;
-    } else if (axis == matrix_.inner_axis) {
-      if (matrix_.depth <= block) return base::Ok();
-      found.block = block;
-      found.block_stride = stride;
-    } else if (!(program::OperandShape(step_, 1)[axis] == program::Dim(1))) {
-      return Refuse("A scale or zero point belongs to another axis.");
-    }
-    return base::Ok();
-  }
-
-  const program::ExprPool& pool_;
-  const program::Step& step_;
-  const ConstantMatrix& matrix_;
-};
 
 // A number as the packed matrix has it: signed, in 8 bits.
 int8_t SignedOf(ElementType type, const std::byte* data, int64_t index) {
@@ -163,9 +82,17 @@ class QuantizedWeightsMethod final : public Method {
 
   BindResult Bind(const device::BoundStep& step, device::Addresses constants,
                   runtime::Runtime& runtime, runtime::WeightStore& store) const override {
+    ONNXIFI_ASSIGN_OR_RETURN(PackedQuantizedMatrix matrix,
+                             FindPacked(step, constants, runtime, store));
+    return BindQuantizedWeights(weights_, matrix.layout, std::move(matrix.numbers), step, runtime);
+  }
+
+  Result<PackedQuantizedMatrix> FindPacked(const device::BoundStep& step,
+                                           device::Addresses constants, runtime::Runtime& runtime,
+                                           runtime::WeightStore& store) const {
     for (const gemm::QuantizedLayout& layout : Layouts()) {
       if (runtime::PackedWeights packed = store.Peek(NumberOf(layout))) {
-        return BindQuantizedWeights(weights_, layout, std::move(packed), step, runtime);
+        return PackedQuantizedMatrix{layout, std::move(packed)};
       }
     }
     const gemm::QuantizedLayout layout = ChooseLayout(step, constants, runtime.pool());
@@ -177,7 +104,7 @@ class QuantizedWeightsMethod final : public Method {
     ONNXIFI_ASSIGN_OR_RETURN(
         runtime::PackedWeights packed,
         store.Find(NumberOf(layout), runtime.memory(), layout.size_bytes() / kFloatBytes, pack));
-    return BindQuantizedWeights(weights_, layout, std::move(packed), step, runtime);
+    return PackedQuantizedMatrix{layout, std::move(packed)};
   }
 
  private:
@@ -207,7 +134,7 @@ class QuantizedWeightsMethod final : public Method {
 
   static Source SourceOf(const QuantizedProduct& weights, const device::BoundStep& step,
                          device::Addresses constants) {
-    const device::BoundView& view = step.reads[1];
+    const device::BoundView& view = step.reads[static_cast<size_t>(weights.numbers)];
     return {view.type, constants[view.buffer], view.offset, weights.w_inner, weights.w_column};
   }
 
@@ -325,36 +252,53 @@ class QuantizedWeightsMethod final : public Method {
 }  // namespace
 
 Result<QuantizedProduct> DescribeQuantizedWeights(const device::Facts& facts) {
-  QuantizedProduct weights{};
-  ONNXIFI_ASSIGN_OR_RETURN(static_cast<ConstantMatrix&>(weights), DescribeAnyMatrix(facts));
-  const program::ExprPool& pool = facts.program.exprs;
-  const program::View& matrix = facts.step.reads[1];
-  if (!tensor::IsInteger(matrix.type) || tensor::BitWidth(matrix.type) > 8 ||
-      !matrix.guards.empty() || !matrix.offset.is_constant()) {
+  ONNXIFI_ASSIGN_OR_RETURN(const ConstantMatrix matrix, DescribeAnyMatrix(facts));
+  ONNXIFI_RETURN_IF_ERROR(CheckOneMatrix(facts.step, matrix));
+  const program::View& numbers = facts.step.reads[1];
+  if (!tensor::IsInteger(numbers.type) || tensor::BitWidth(numbers.type) > 8 ||
+      !numbers.guards.empty() || !numbers.offset.is_constant()) {
     return Refuse("The matrix is of no integers of at most 8 bits.");
   }
+  ONNXIFI_ASSIGN_OR_RETURN(QuantizedProduct weights,
+                           DescribeDequantization(facts, matrix, PrologueReader(facts, matrix)));
+  if (weights.numbers != 1) return Refuse("The matrix is loaded at other coordinates.");
+  return weights;
+}
+
+Result<QuantizedProduct> DescribeDequantization(const device::Facts& facts,
+                                                const ConstantMatrix& matrix,
+                                                const PrologueReader& reader) {
+  QuantizedProduct weights{};
+  static_cast<ConstantMatrix&>(weights) = matrix;
+  const program::ExprPool& pool = facts.program.exprs;
   const ExprNode& product = pool[facts.step.As<program::Contract>()->b_prologue];
   if (product.op != ExprOp::kMul || product.type != ElementType::kFloat32) {
     return Refuse("The matrix is no product with a scale (" + std::string(Name(product.op)) + ").");
   }
-  const PerBlockReader reader(facts, weights);
+  const auto type_of = [&](int read) { return facts.step.reads[static_cast<size_t>(read)].type; };
   ExprId numbers = DifferenceOf(pool, product.operands[0]);
   if (pool[numbers].op == ExprOp::kSub) {
     ONNXIFI_ASSIGN_OR_RETURN(weights.zero_point, reader.Describe(pool[numbers].operands[1]));
-    const ElementType type = facts.step.reads[static_cast<size_t>(weights.zero_point->read)].type;
+    const ElementType type = type_of(weights.zero_point->read);
     if (!tensor::IsInteger(type) || tensor::BitWidth(type) > 8) {
       return Refuse("The zero point is " + std::string(tensor::Name(type)) + ".");
     }
     numbers = pool[numbers].operands[0];
   }
-  numbers = BeforeWidening(pool, numbers);
-  const ExprNode& load = pool[numbers];
-  if (load.op != ExprOp::kLoad || !load.operands.empty() || load.payload != 1) {
-    return Refuse("The matrix is computed before it is scaled (" + std::string(Name(load.op)) +
-                  ").");
+  ONNXIFI_ASSIGN_OR_RETURN(const PerBlock elements, reader.Describe(numbers));
+  const ElementType type = type_of(elements.read);
+  if (!tensor::IsInteger(type) || tensor::BitWidth(type) > 8) {
+    return Refuse("The matrix is " + std::string(tensor::Name(type)) + ".");
+  }
+  weights.numbers = elements.read;
+  weights.w_inner = elements.block_stride;
+  weights.w_column = elements.column_stride;
+  weights.entry_stride = elements.entry_stride;
+  if (weights.depth > 1 && elements.block_stride != 0 && elements.block != 1) {
+    return Refuse("The matrix has its elements more than once.");
   }
   ONNXIFI_ASSIGN_OR_RETURN(weights.scale, reader.Describe(product.operands[1]));
-  if (facts.step.reads[static_cast<size_t>(weights.scale.read)].type != ElementType::kFloat32) {
+  if (type_of(weights.scale.read) != ElementType::kFloat32) {
     return Refuse("The scale is not float32.");
   }
   weights.block = weights.scale.block;
@@ -373,7 +317,7 @@ Result<QuantizedProduct> DescribeQuantizedWeights(const device::Facts& facts) {
 }
 
 Status CheckConstant(const device::Facts& facts, const QuantizedProduct& weights) {
-  std::vector<int> reads = {1, weights.scale.read};
+  std::vector<int> reads = {weights.numbers, weights.scale.read};
   if (weights.zero_point) reads.push_back(weights.zero_point->read);
   for (const int read : reads) {
     if (!facts.IsConstant(facts.step.reads[static_cast<size_t>(read)])) {
@@ -381,6 +325,14 @@ Status CheckConstant(const device::Facts& facts, const QuantizedProduct& weights
     }
   }
   return base::Ok();
+}
+
+Result<PackedQuantizedMatrix> FindPackedMatrix(const QuantizedProduct& weights,
+                                               const device::BoundStep& step,
+                                               device::Addresses constants,
+                                               runtime::Runtime& runtime,
+                                               runtime::WeightStore& store) {
+  return QuantizedWeightsMethod(weights).FindPacked(step, constants, runtime, store);
 }
 
 std::shared_ptr<const Method> MakeMethod(const QuantizedProduct& weights) {

@@ -53,9 +53,10 @@ std::string NamesOf(const Recipe::Methods& methods, const device::Recipe* otherw
 
 }  // namespace
 
-Recipe::Recipe(Methods methods, std::unique_ptr<const device::Recipe> otherwise)
+Recipe::Recipe(Methods methods, std::unique_ptr<const device::Recipe> otherwise, int matrix)
     : methods_(std::move(methods)),
       otherwise_(std::move(otherwise)),
+      matrix_(matrix),
       implementation_(NamesOf(methods_, otherwise_.get())) {}
 
 Result<std::unique_ptr<device::Kernel>> Recipe::Build(const runtime::Runtimes& runtimes) const {

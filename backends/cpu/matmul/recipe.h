@@ -43,12 +43,13 @@ class Recipe final : public runtime::Recipe {
   using Methods = std::vector<std::shared_ptr<const Method>>;
 
   // The first of `methods` that is for the extents; `otherwise` does the step where none is, and is
-  // null if there are none such.
-  explicit Recipe(Methods methods, std::unique_ptr<const device::Recipe> otherwise = nullptr);
+  // null if there are none such. `matrix`: the read that is packed.
+  explicit Recipe(Methods methods, std::unique_ptr<const device::Recipe> otherwise = nullptr,
+                  int matrix = 1);
 
   std::string_view implementation() const override { return implementation_; }
   bool TakesAnyAddress(int read) const override {
-    return read == 1 && (otherwise_ == nullptr || otherwise_->TakesAnyAddress(read));
+    return read == matrix_ && (otherwise_ == nullptr || otherwise_->TakesAnyAddress(read));
   }
   const device::Recipe* otherwise() const { return otherwise_.get(); }
   base::Result<std::unique_ptr<device::Kernel>> Build(
@@ -60,6 +61,7 @@ class Recipe final : public runtime::Recipe {
  private:
   const Methods methods_;  // shared with the kernels
   const std::unique_ptr<const device::Recipe> otherwise_;
+  const int matrix_;
   const std::string implementation_;
 };
 

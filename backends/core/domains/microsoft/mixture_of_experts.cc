@@ -3,8 +3,8 @@
 // MoE and QMoE: each token goes through the k experts that its router's numbers rank first.
 //   p = softmax(router_probs); w = the k largest of p, divided by their sum if so asked
 //   y = sum over the k experts of w * (fc2 (activation(fc1 x + b1)) + b2)
-// Either all experts compute all tokens and the sum takes those that were chosen, or, where few
-// tokens choose fewer experts than there are, the weights of the chosen ones are gathered.
+// Each token gathers the weights of its experts. Devices multiply with the weights where they lie
+// (program::MakeGatheredProducts), or have all experts compute all tokens where these are many.
 
 #include <limits>
 #include <optional>
@@ -50,12 +50,10 @@ class Experts {
  private:
   Status Check();
   void Route();
-  // What belongs to experts, [E, ...]: of all, or [tokens, k, ...] of those that were chosen.
-  Value OfExperts(int input) const {
-    return is_gathered_ ? d_.Apply("Gather", {d_.In(input), chosen_}) : d_.In(input);
-  }
-  Result<Value> Weights(const Layer& layer) const;  // [..., outputs, inputs] in `wide_`
-  // x by the layer, [..., rows, outputs].
+  // What belongs to experts, [E, ...], of those that were chosen: [tokens, k, ...].
+  Value OfExperts(Value value) const { return d_.Apply("Gather", {std::move(value), chosen_}); }
+  Result<Value> Weights(const Layer& layer) const;  // [E, outputs, inputs] in `wide_`
+  // x by the layer, [tokens, k, 1, outputs].
   Result<Value> Run(const Layer& layer, const Value& x) const;
   // Of fc1's result; `linear`: of fc3, empty where there is none.
   Result<Value> Activation(Value x, Value linear) const;
@@ -75,7 +73,6 @@ class Experts {
   const Layers& layers_;
   ElementType wide_;
   int64_t experts_ = 0, hidden_ = 0, k_ = 0;
-  bool is_gathered_ = false;
   Value chosen_;   // int64 [tokens, k]
   Value factors_;  // [tokens, k]
 };
@@ -111,13 +108,6 @@ Status Experts::Check() {
   if (*rank != 2 && *rank != 3) {
     return d_.Invalid("Input 0 has " + std::to_string(*rank) + " axes instead of 2 or 3.");
   }
-  std::optional<int64_t> tokens = d_.Extent(0, 0);
-  if (*rank == 3) {
-    const std::optional<int64_t> length = d_.Extent(0, 1);
-    tokens = tokens && length ? std::optional(*tokens * *length) : std::nullopt;
-  }
-  // Compared by division: tokens are as many as a caller says.
-  is_gathered_ = tokens && *tokens < (experts_ + k_ - 1) / k_;
   return base::Ok();
 }
 
@@ -146,8 +136,8 @@ void Experts::Route() {
 }
 
 Result<Value> Experts::Weights(const Layer& layer) const {
-  Value weights = OfExperts(layer.weights);
-  if (layer.scales < 0) return Widened(std::move(weights), layer.weights);
+  const Value weights = d_.In(layer.weights);
+  if (layer.scales < 0) return Widened(weights, layer.weights);
   const int64_t bits =
       d_.HasAttribute(layer.bits) ? d_.Int(layer.bits) : d_.Int("expert_weight_bits");
   if (bits != 2 && bits != 4 && bits != 8) {
@@ -168,10 +158,10 @@ Result<Value> Experts::Weights(const Layer& layer) const {
     return d_.Invalid("Rows of " + std::to_string(width) + " weights are not of blocks of " +
                       std::to_string(block) + ".");
   }
-  const Value scales = Widened(OfExperts(layer.scales), layer.scales);
+  const Value scales = Widened(d_.In(layer.scales), layer.scales);
   Value zero_points;
   if (d_.Has(layer.zero_points)) {
-    zero_points = d_.Slice(Unpack(d_, OfExperts(layer.zero_points), bits), -1, 0,
+    zero_points = d_.Slice(Unpack(d_, d_.In(layer.zero_points), bits), -1, 0,
                            is_blocked ? width / block : rows);
   } else {
     const Value middle = d_.Scalar(static_cast<double>(1 << (bits - 1)), ElementType::kUint8);
@@ -182,16 +172,15 @@ Result<Value> Experts::Weights(const Layer& layer) const {
   };
   return d_.Apply("DequantizeLinear",
                   {Unpack(d_, weights, bits), in_blocks(scales), in_blocks(zero_points)},
-                  {{"axis", int64_t{is_gathered_ ? 3 : 2}}, {"block_size", block}});
+                  {{"axis", int64_t{2}}, {"block_size", block}});
 }
 
 Result<Value> Experts::Run(const Layer& layer, const Value& x) const {
   ONNXIFI_ASSIGN_OR_RETURN(const Value weights, Weights(layer));
-  const std::vector<int64_t> swapped =
-      is_gathered_ ? std::vector<int64_t>{0, 1, 3, 2} : std::vector<int64_t>{0, 2, 1};
-  const Value product = d_.MatMul(x, d_.Transpose(weights, swapped));
+  const Value product = d_.MatMul(x, d_.Transpose(OfExperts(weights), {0, 1, 3, 2}));
   if (!d_.Has(layer.bias)) return product;
-  return d_.Add(product, d_.Unsqueeze(Widened(OfExperts(layer.bias), layer.bias), {-2}));
+  const Value bias = OfExperts(Widened(d_.In(layer.bias), layer.bias));
+  return d_.Add(product, d_.Unsqueeze(bias, {-2}));
 }
 
 // gate * sigmoid(alpha * gate) * (linear + beta), both bounded by a limit if one is given.
@@ -240,8 +229,7 @@ Status Experts::Define() {
   ONNXIFI_RETURN_IF_ERROR(Check());
   Route();
   const Value rows = Widened(d_.Reshape(d_.In(0), {-1, hidden_}), 0);
-  // All experts: [1, tokens, hidden]. Gathered ones: [tokens, 1, 1, hidden].
-  const Value x = is_gathered_ ? d_.Unsqueeze(rows, {1, 2}) : d_.Unsqueeze(rows, {0});
+  const Value x = d_.Unsqueeze(rows, {1, 2});  // [tokens, 1, 1, hidden]
   ONNXIFI_ASSIGN_OR_RETURN(Value hidden, Run(layers_.fc1, x));
   Value linear;
   if (d_.Has(layers_.fc3.weights)) {
@@ -249,24 +237,11 @@ Status Experts::Define() {
   }
   ONNXIFI_ASSIGN_OR_RETURN(hidden, Activation(std::move(hidden), std::move(linear)));
   ONNXIFI_ASSIGN_OR_RETURN(Value result, Run(layers_.fc2, hidden));
-  // Over the axes of `result`.
-  Value factors;
-  if (is_gathered_) {
-    factors = d_.Unsqueeze(factors_, {2, 3});
-  } else {
-    std::vector<int64_t> numbers;
-    for (int64_t expert = 0; expert < experts_; ++expert) numbers.push_back(expert);
-    // [tokens, k, experts] to [experts, tokens, 1].
-    const Value is_chosen = d_.Apply("Equal", {d_.Unsqueeze(chosen_, {2}), d_.Ints1D(numbers)});
-    const Value spread =
-        Sum(d_.Apply("Where", {is_chosen, d_.Unsqueeze(factors_, {2}), d_.Scalar(0, wide_)}), {1});
-    factors = d_.Unsqueeze(d_.Transpose(spread, {1, 0}), {2});
-  }
+  const Value factors = d_.Unsqueeze(factors_, {2, 3});
   // Not a product by 0: what an expert that was not chosen computes may be infinite.
   const Value zero = d_.Scalar(0, wide_);
   const Value is_left_out = d_.Apply("Equal", {factors, zero});
-  result = Sum(d_.Apply("Where", {is_left_out, zero, d_.Mul(result, factors)}),
-               is_gathered_ ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{0});
+  result = Sum(d_.Apply("Where", {is_left_out, zero, d_.Mul(result, factors)}), {1, 2});
   result = d_.ReshapeTo(result, d_.Apply("Shape", {d_.In(0)}));
   d_.Return(0, wide_ == d_.Type(0) ? result : d_.Cast(result, d_.Type(0)));
   return base::Ok();
