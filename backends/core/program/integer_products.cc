@@ -10,6 +10,7 @@
 
 #include "backends/core/program/body_exprs.h"
 #include "backends/core/program/buffer_uses.h"
+#include "backends/core/program/inlined_operand.h"
 #include "backends/core/program/operand_extents.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/product_operand.h"
@@ -68,8 +69,7 @@ std::optional<Dequantized> FindDequantized(const Program& program, const BufferU
   const View* scale = FindLoaded(program, step, product.operands[1]);
   if (quantized == nullptr || scale == nullptr || !IsByte(quantized->type) ||
       scale->type != kReal || !scale->guards.empty() ||
-      (zero_point != nullptr && !zero_point->guards.empty()) ||
-      !IsDense({*quantized, step.domain})) {
+      (zero_point != nullptr && !zero_point->guards.empty()) || !quantized->guards.empty()) {
     return std::nullopt;
   }
   Dequantized found{*quantized, *scale, std::nullopt, step.domain};
@@ -91,7 +91,7 @@ std::optional<int> VaryingAxis(const View& view, const Shape& shape) {
 class Replacement {
  public:
   Replacement(Program& program, const BufferUses& uses, const Step& step)
-      : program_(program), uses_(uses), contract_(*step.As<Contract>()) {
+      : program_(program), uses_(uses), original_(step), contract_(*step.As<Contract>()) {
     step_.domain = step.domain;
     step_.reads = step.reads;
     step_.writes = step.writes;
@@ -135,7 +135,7 @@ class Replacement {
  private:
   // Puts an operand on its bytes. Returns its scale, for the epilogue.
   std::optional<Expr> ReplaceOperand(int operand) {
-    const View& view = step_.reads[operand];
+    const View view = step_.reads[operand];
     const auto found = FindDequantized(program_, uses_, view.buffer);
     if (!found || view.type != kReal || !view.guards.empty()) return std::nullopt;
     ExprPool& pool = program_.exprs;
@@ -148,8 +148,16 @@ class Replacement {
     (operand == 0 ? contract_.a_prologue : contract_.b_prologue) = element.id();
     const auto scale = OverResult(*found, operand);
     if (!scale) return std::nullopt;
-    step_.reads[operand].buffer = found->quantized.buffer;
-    step_.reads[operand].type = found->quantized.type;
+    if (IsDense({found->quantized, found->shape})) {
+      step_.reads[operand].buffer = found->quantized.buffer;
+      step_.reads[operand].type = found->quantized.type;
+    } else {
+      // Bytes in another order, as those of a transposed matrix.
+      const Shape shape = OperandShape(original_, operand);
+      const auto axes = MatchAxes(view, shape, found->shape);
+      if (!axes) return std::nullopt;
+      step_.reads[operand] = program::OverOperand(found->quantized, shape, found->shape, *axes);
+    }
     return Load(pool, kReal, AddRead(*scale));
   }
 
@@ -220,6 +228,7 @@ class Replacement {
 
   Program& program_;
   const BufferUses& uses_;
+  const Step& original_;
   Contract contract_;
   Step step_;
 };

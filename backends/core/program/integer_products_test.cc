@@ -112,6 +112,19 @@ TEST(IntegerProductsTest, FollowsATransposedMatrix) {
   EXPECT_NE(FindIntegerProduct(program), nullptr) << ToString(program);
 }
 
+// A view transposes, or skips, what is dequantized behind it.
+TEST(IntegerProductsTest, TakesBytesInAnotherOrder) {
+  const Program program = Replaced([](ProgramMaker& maker) {
+    const Operand rows = Slice(Bytes(maker, {5, 14}, kUint8), 1, 1, 2, 7);
+    const Operand turned = Permute(Bytes(maker, {7, 3}, kInt8), {1, 0});
+    const Operand scale = Scales(maker, {3, 1}), zero_point = Bytes(maker, {3, 1}, kInt8);
+    const Operand a = Dequantize(maker, rows, Scales(maker, {}), nullptr);
+    const Operand weights = Dequantize(maker, turned, scale, &zero_point);
+    maker.Output(maker.MatMul(a, Permute(weights, {1, 0})));
+  });
+  EXPECT_NE(FindIntegerProduct(program), nullptr) << ToString(program);
+}
+
 TEST(IntegerProductsTest, TakesTensorsWithoutZeroPoints) {
   const Program program = Replaced([](ProgramMaker& maker) {
     const Operand a = Dequantize(maker, Bytes(maker, {5, 7}, kInt8), Scales(maker, {}), nullptr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DynamicQuantizeLSTM: an LSTM whose weights are bytes, turned as [directions, input, 4 * hidden].
-// ONNX Runtime quantizes what the weights multiply, too, anew in each step; here that stays
-// float32.
+// The input is quantized, as ONNX Runtime does it, so that its product with W is one of bytes. ONNX
+// Runtime quantizes the hidden state too, anew in each step; here that stays float32.
 
 #include <utility>
 
@@ -12,20 +12,34 @@
 namespace onnxifi::microsoft {
 namespace {
 
-// Weights of ONNX's LSTM, of the input, its scale and its zero point: one for each direction, or
-// for each direction and column.
-Value Weights(Definition& d, int weights, int scale) {
-  const auto by_column = [&](int input) {
-    const Value numbers = d.Cast(d.In(input), ElementType::kFloat32);
-    return d.Rank(input) == 2 ? d.Unsqueeze(numbers, {1}) : d.Reshape(numbers, {-1, 1, 1});
+// Weights of ONNX's LSTM, of input `weights`, its scale and its zero point: one for each direction,
+// or for each direction and column. As bytes that a product can take: [directions * columns, rows]
+// with a scale for each row.
+Result<Value> Weights(Definition& d, int weights, int scale) {
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(weights, 3));
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t rows, d.NeedExtent(weights, 1));
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t columns, d.NeedExtent(weights, 2));
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t directions, d.NeedExtent(weights, 0));
+  const auto by_row = [&](int input) {
+    const Value numbers = d.Reshape(d.In(input), {directions, -1});
+    return d.Reshape(d.Apply("Expand", {numbers, d.Ints1D({directions, columns})}), {-1});
   };
-  const Value whole = d.Cast(d.In(weights), ElementType::kFloat32);
-  const Value wide = d.Mul(d.Sub(whole, by_column(scale + 1)), by_column(scale));
-  return d.Transpose(wide, {0, 2, 1});
+  const Value turned = d.Reshape(d.Transpose(d.In(weights), {0, 2, 1}), {-1, rows});
+  const Value wide = d.Apply("DequantizeLinear", {turned, by_row(scale), by_row(scale + 1)},
+                             {{"axis", int64_t{0}}});
+  return d.Reshape(wide, {directions, columns, rows});
+}
+
+// The input as ONNX Runtime quantizes it: to uint8, by its own range.
+Value Rounded(Definition& d, int input) {
+  const std::vector<Value> bytes = d.ApplyAll("DynamicQuantizeLinear", {d.In(input)}, 3);
+  return d.Apply("DequantizeLinear", bytes);
 }
 
 Status Define(Definition& d) {
-  std::vector<Value> inputs = {d.In(0), Weights(d, 1, 8), Weights(d, 2, 10)};
+  ONNXIFI_ASSIGN_OR_RETURN(const Value w, Weights(d, 1, 8));
+  ONNXIFI_ASSIGN_OR_RETURN(const Value r, Weights(d, 2, 10));
+  std::vector<Value> inputs = {Rounded(d, 0), w, r};
   for (int input = 3; input < 8; ++input) {
     inputs.push_back(d.Has(input) ? d.In(input) : Value());
   }
