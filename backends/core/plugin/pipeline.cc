@@ -144,6 +144,9 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
   // Before the maps are joined among themselves, so that a kernel can take the part of a chain that
   // it knows.
   ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_epilogues", times, program, fuse_epilogues));
+  // Once no epilogue grows any more.
+  ONNXIFI_RETURN_IF_ERROR(RunPass("store_bytes", times, program,
+                                  [&](Program& whole) { program::StoreBytes(whole, accepts); }));
   ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_maps", times, program,
                                   [&](Program& whole) { program::FuseMaps(whole, accepts); }));
   ONNXIFI_RETURN_IF_ERROR(RunPass("channels_last", times, program, [&](Program& whole) {

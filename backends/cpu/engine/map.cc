@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/core/reference/scratch.h"
+#include "backends/cpu/engine/byte_function.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/row_loads.h"
@@ -279,10 +280,16 @@ class MapKernel final : public device::Kernel {
       : code_(std::move(code)), runtime_(runtime) {}
 
   base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
-                                                          device::Addresses) override {
+                                                          device::Addresses constants) override {
+    const auto run = [&](const device::BoundStep& of, device::Addresses addresses) {
+      return BoundMap(code_, of, runtime_).Run(addresses);
+    };
     std::unique_ptr<device::BoundKernel> bound;
-    ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
-      if (code_->weighted_rows) bound = BindWeightedRows(code_->weighted_rows, step, runtime_);
+    ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&]() -> base::Status {
+      ONNXIFI_ASSIGN_OR_RETURN(bound, BindByteFunction(step, constants, run, runtime_));
+      if (bound == nullptr && code_->weighted_rows) {
+        bound = BindWeightedRows(code_->weighted_rows, step, runtime_);
+      }
       if (bound == nullptr) bound = BindTransposedCopy(code_->elements, step, runtime_);
       if (bound == nullptr) bound = std::make_unique<BoundMap>(code_, step, runtime_);
       return base::Ok();

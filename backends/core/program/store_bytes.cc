@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StoreBytes: an epilogue that quantizes its sums and dequantizes them again ends in the bytes. The
+// Maps that read the result dequantize it, each for itself.
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "backends/core/program/buffer_uses.h"
+#include "backends/core/program/passes.h"
+
+namespace onnxifi::program {
+namespace {
+
+bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUint8; }
+
+// Whether a view over `domain` is of one element.
+bool IsNumber(const View& view, const Shape& domain) {
+  if (!view.guards.empty()) return false;
+  for (int axis = 0; axis < view.rank(); ++axis) {
+    const bool is_still =
+        view.strides[axis] == Dim(0) || domain[static_cast<size_t>(axis)] == Dim(1);
+    if (!is_still) return false;
+  }
+  return true;
+}
+
+// The node of bytes from which alone `root` is computed, by casts, differences and products with
+// numbers; kNoExpr if there is none.
+ExprId FindBytes(const Program& program, const Step& step, ExprId root) {
+  const ExprPool& pool = program.exprs;
+  ExprId bytes = kNoExpr;
+  std::vector<ExprId> pending{root};
+  while (!pending.empty()) {
+    const ExprId id = pending.back();
+    pending.pop_back();
+    const ExprNode& node = pool[id];
+    switch (node.op) {
+      case ExprOp::kConstant:
+        continue;
+      case ExprOp::kLoad:
+        if (!node.operands.empty() || !IsNumber(step.reads[node.payload], step.domain)) {
+          return kNoExpr;
+        }
+        continue;
+      case ExprOp::kCast:
+      case ExprOp::kSub:
+      case ExprOp::kMul:
+        break;
+      default:
+        return kNoExpr;
+    }
+    if (node.op == ExprOp::kCast && IsByte(node.type)) {
+      if (bytes != kNoExpr && bytes != id) return kNoExpr;
+      bytes = id;
+      continue;
+    }
+    for (const ExprId operand : node.operands) pending.push_back(operand);
+  }
+  return bytes;
+}
+
+// Whether the step is a Map that reads each element of `floats` at most once, at its coordinates.
+bool ReadsOncePerElement(const Program& program, const Step& reader, BufferId floats) {
+  const Map* map = reader.As<Map>();
+  if (map == nullptr) return false;
+  for (const ExprId id : Reachable(program.exprs, map->roots)) {
+    const ExprNode& node = program.exprs[id];
+    if (node.op != ExprOp::kLoad || reader.reads[node.payload].buffer != floats) continue;
+    const View& view = reader.reads[node.payload];
+    if (!node.operands.empty() || !view.guards.empty() || view.type != ElementType::kFloat32) {
+      return false;
+    }
+    for (int axis = 0; axis < view.rank(); ++axis) {
+      const bool is_still = view.strides[axis] == Dim(0);
+      if (is_still && !(reader.domain[static_cast<size_t>(axis)] == Dim(1))) return false;
+    }
+  }
+  return true;
+}
+
+Step WithoutBody(const Step& step) {
+  Step copy;
+  copy.domain = step.domain;
+  copy.reads = step.reads;
+  copy.writes = step.writes;
+  copy.node = step.node;
+  return copy;
+}
+
+// A Map that computes `root` of `producer`, of its node `bytes`, where it reads `floats`: what it
+// reads there is `stored` now.
+Step Reading(Program& program, const Step& reader, const Step& producer, ExprId root, ExprId bytes,
+             BufferId floats, BufferId stored) {
+  ExprPool& pool = program.exprs;
+  const ElementType type = pool[bytes].type;
+  Step replaced = WithoutBody(reader);
+  std::vector<bool> is_replaced;
+  for (View& read : replaced.reads) {
+    is_replaced.push_back(read.buffer == floats);
+    if (read.buffer != floats) continue;
+    read.buffer = stored;
+    read.type = type;
+  }
+  // The producer's numbers, by its reads.
+  std::unordered_map<uint64_t, uint64_t> numbers;
+  const auto number = [&](uint64_t read) {
+    const auto [at, is_new] = numbers.try_emplace(read, replaced.reads.size());
+    if (is_new) {
+      View view = producer.reads[read];
+      view.strides = Dims(reader.domain.size(), Dim(0));
+      replaced.reads.push_back(std::move(view));
+    }
+    return at->second;
+  };
+  const auto dequantized = [&](ExprId load) {
+    std::unordered_map<ExprId, ExprId> done;
+    return Rewrite(
+        pool, root,
+        [&](ExprId id) -> ExprId {
+          if (id == bytes) return load;
+          ExprNode node = pool[id];
+          if (node.op != ExprOp::kLoad) return kNoExpr;
+          node.payload = number(node.payload);
+          return pool.Add(std::move(node));
+        },
+        done);
+  };
+  Map body = *reader.As<Map>();
+  std::unordered_map<ExprId, ExprId> done;
+  std::function<ExprId(ExprId)> replace = [&](ExprId id) -> ExprId {
+    ExprNode node = pool[id];
+    if (node.op != ExprOp::kLoad || !is_replaced[node.payload]) return kNoExpr;
+    for (ExprId& operand : node.operands) operand = Rewrite(pool, operand, replace, done);
+    node.type = type;
+    return dequantized(pool.Add(std::move(node)));
+  };
+  for (ExprId& mapped : body.roots) mapped = Rewrite(pool, mapped, replace, done);
+  replaced.body = std::move(body);
+  return replaced;
+}
+
+// What comes in the place of step `number` and of those that read its result, by their numbers.
+std::optional<std::vector<std::pair<int, Step>>> Replacements(Program& program,
+                                                              const BufferUses& uses, int number,
+                                                              const Accepts& accepts) {
+  const Step& step = program.steps[number];
+  const Contract* contract = step.As<Contract>();
+  if (contract == nullptr || contract->roots.size() != 1) return std::nullopt;
+  const View& result = step.writes[0];
+  const Buffer& buffer = program.buffers[result.buffer];
+  if (result.type != ElementType::kFloat32 || buffer.type != ElementType::kFloat32 ||
+      buffer.kind != Buffer::Kind::kTemporary || uses.IsOutput(result.buffer) ||
+      uses.OnlyWriter(result.buffer) != number) {
+    return std::nullopt;
+  }
+  const ExprId root = contract->roots[0];
+  const ExprId bytes = FindBytes(program, step, root);
+  if (bytes == kNoExpr) return std::nullopt;
+  const BufferId floats = result.buffer;
+  std::set<int> readers = uses.StepsWith(floats);
+  readers.erase(number);
+  if (readers.empty()) return std::nullopt;
+  for (const int reader_number : readers) {
+    const Step& reader = program.steps[reader_number];
+    if (!ReadsOncePerElement(program, reader, floats)) return std::nullopt;
+  }
+  const ElementType type = program.exprs[bytes].type;
+  const BufferId stored =
+      program.AddBuffer({Buffer::Kind::kTemporary, type, program.buffers[floats].shape});
+  std::vector<std::pair<int, Step>> replacements;
+  Step product = WithoutBody(step);
+  product.writes[0].buffer = stored;
+  product.writes[0].type = type;
+  Contract body = *contract;
+  body.roots = {bytes};
+  product.body = std::move(body);
+  if (!accepts(program, step, product)) return std::nullopt;
+  for (const int reader_number : readers) {
+    const Step& reader = program.steps[reader_number];
+    Step replaced = Reading(program, reader, step, root, bytes, floats, stored);
+    if (!accepts(program, reader, replaced)) return std::nullopt;
+    replacements.emplace_back(reader_number, std::move(replaced));
+  }
+  replacements.emplace_back(number, std::move(product));
+  return replacements;
+}
+
+}  // namespace
+
+void StoreBytes(Program& program, const Accepts& accepts) {
+  BufferUses uses(program);
+  for (int s = 0; s < static_cast<int>(program.steps.size()); ++s) {
+    auto replacements = Replacements(program, uses, s, accepts);
+    if (!replacements) continue;
+    for (auto& [number, step] : *replacements) {
+      uses.Remove(number, program.steps[number]);
+      program.steps[number] = std::move(step);
+      uses.Add(number, program.steps[number]);
+    }
+  }
+}
+
+}  // namespace onnxifi::program

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StoreBytes: what an epilogue dequantizes is dequantized by those that read it, and the program
+// computes the same on the reference; results that others read, or that are floats, stay.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "backends/core/execution/testing/run_on_numbers.h"
+#include "backends/core/program/passes.h"
+#include "backends/core/program/testing/program_maker.h"
+#include "backends/core/program/verify.h"
+
+namespace onnxifi::program {
+namespace {
+
+using execution::RunOnNumbers;
+using enum tensor::ElementType;
+
+bool AcceptAll(const Program&, const Step&, const Step&) { return true; }
+
+Operand Number(ProgramMaker& maker, float value) {
+  return maker.Constant(tensor::Tensor::FromValues<float>(kFloat32, {}, {&value, 1}));
+}
+
+// a x b, quantized and dequantized again as the end of the product; with `more`, plus 1 then.
+Operand QuantizedProduct(ProgramMaker& maker, bool more = false) {
+  const Operand product = maker.MatMul(maker.Input({6, 4}), maker.Input({4, 5}));
+  Step& step = maker.program.steps.back();
+  ExprPool& pool = maker.program.exprs;
+  const auto read = static_cast<int>(step.reads.size());
+  step.reads.push_back(BroadcastTo(Number(maker, 0.5F), step.domain));
+  const Expr scale = Load(pool, kFloat32, read);
+  const Expr sum = Accumulator(pool, kFloat32);
+  const Expr bytes = Cast(Unary(ExprOp::kRoundEven, sum / scale), kInt8);
+  const Expr difference = Cast(bytes, kInt32) - IntConstant(pool, kInt32, 3);
+  Expr root = Cast(difference, kFloat32) * scale;
+  if (more) root = root + Like(root, 1);
+  step.As<Contract>()->roots = {root.id()};
+  return product;
+}
+
+Expr Square(ExprPool&, const std::vector<Expr>& loads) { return loads[0] * loads[0]; }
+Expr Double(ExprPool&, const std::vector<Expr>& loads) { return loads[0] + loads[0]; }
+
+// Whether the product stores bytes, once the program has computed the same as before.
+bool StoresBytes(const std::function<void(ProgramMaker&)>& make,
+                 const Accepts& accepts = AcceptAll) {
+  ProgramMaker plain, stored;
+  make(plain);
+  make(stored);
+  StoreBytes(stored.program, accepts);
+  EXPECT_TRUE(Verify(stored.program).ok()) << ToString(stored.program);
+  const std::vector<std::vector<float>> expected = RunOnNumbers(plain.program);
+  EXPECT_EQ(RunOnNumbers(stored.program), expected) << ToString(stored.program);
+  EXPECT_NE(expected.at(0), std::vector<float>(expected.at(0).size()));
+  for (const Step& step : stored.program.steps) {
+    if (step.As<Contract>() != nullptr) return step.writes[0].type == kInt8;
+  }
+  return false;
+}
+
+TEST(StoreBytesTest, HasEachReaderDequantize) {
+  EXPECT_TRUE(StoresBytes([](ProgramMaker& maker) {
+    const Operand x = QuantizedProduct(maker);
+    maker.Output(maker.Map({6, 5}, {x}, Square));
+    maker.Output(maker.Map({5, 6}, {Permute(x, {1, 0})}, Double));
+  }));
+}
+
+TEST(StoreBytesTest, LeavesFloats) {
+  EXPECT_FALSE(StoresBytes([](ProgramMaker& maker) {
+    maker.Output(maker.Map({6, 5}, {QuantizedProduct(maker, /*more=*/true)}, Square));
+  }));
+}
+
+TEST(StoreBytesTest, LeavesWhatOthersRead) {
+  EXPECT_FALSE(StoresBytes([](ProgramMaker& maker) {
+    const Operand x = QuantizedProduct(maker);
+    maker.Output(maker.Map({6, 5}, {x}, Square));
+    maker.Output(maker.SumRows(x));
+  })) << "a sum";
+  EXPECT_FALSE(StoresBytes([](ProgramMaker& maker) {
+    const Operand x = QuantizedProduct(maker);
+    maker.Output(maker.Map({3, 6, 5}, {x}, Square));
+  })) << "a Map that reads each element three times";
+  EXPECT_FALSE(StoresBytes([](ProgramMaker& maker) {
+    const Operand x = QuantizedProduct(maker);
+    maker.Output(x);
+    maker.Output(maker.Map({6, 5}, {x}, Square));
+  })) << "the caller";
+}
+
+TEST(StoreBytesTest, AsksTheDevice) {
+  const auto refuses = [](const Program&, const Step&, const Step& after) {
+    return after.As<Map>() == nullptr;
+  };
+  EXPECT_FALSE(StoresBytes(
+      [](ProgramMaker& maker) {
+        maker.Output(maker.Map({6, 5}, {QuantizedProduct(maker)}, Square));
+      },
+      refuses));
+}
+
+}  // namespace
+}  // namespace onnxifi::program

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ByteFunction: a Map from one tensor of bytes to one of bytes or floats, as activations of
+// quantized networks are: what it gives for each of the 256 bytes is computed once, and looked up
+// in runs.
+
+#ifndef ONNXIFI_BACKENDS_CPU_ENGINE_BYTE_FUNCTION_H_
+#define ONNXIFI_BACKENDS_CPU_ENGINE_BYTE_FUNCTION_H_
+
+#include <functional>
+#include <memory>
+
+#include "backends/core/device/device.h"
+#include "backends/cpu/engine/runtime.h"
+
+namespace onnxifi::engine {
+
+// Computes the Map of a step at some addresses.
+using RunMap =
+    std::function<base::Status(const device::BoundStep& step, device::Addresses addresses)>;
+
+// Null where `step` is anything else, its numbers are not constant, or it has so few elements that
+// the table would be most of the work. `runtime` outlives what is returned. What `run` says.
+base::Result<std::unique_ptr<device::BoundKernel>> BindByteFunction(const device::BoundStep& step,
+                                                                    device::Addresses constants,
+                                                                    const RunMap& run,
+                                                                    Runtime& runtime);
+
+}  // namespace onnxifi::engine
+
+#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_BYTE_FUNCTION_H_
