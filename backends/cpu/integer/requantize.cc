@@ -171,11 +171,31 @@ class Columns {
         StoreFirst(d, x[r], count_, result);
       }
     } else {
-      const hn::Rebind<Result, IntTag> narrow;
       const Quantizer& last = how_.last;
       Ints quotients[rows];
       RoundQuotients<rows>(last, x, quotients);
       const Ints zero_point = hn::Set(di, last.zero_point);
+#if HWY_TARGET == HWY_AVX3
+      // Bounds within those of bytes, so that the low bytes are all that there is.
+      const Ints least = hn::Set(di, last.low), most = hn::Set(di, last.high);
+      const auto bytes_of = [&](Ints quotient) HWY_ATTR {
+        return _mm512_cvtepi32_epi8(
+            hn::Min(hn::Max(hn::Add(quotient, zero_point), least), most).raw);
+      };
+      if (count_ >= static_cast<int64_t>(hn::Lanes(d))) {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r, result += block_.result_stride) {
+          _mm_storeu_si128(reinterpret_cast<__m128i*>(result), bytes_of(quotients[r]));
+        }
+        return;
+      }
+      const auto first = static_cast<__mmask16>((1U << count_) - 1);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r, result += block_.result_stride) {
+        _mm_mask_storeu_epi8(result, first, bytes_of(quotients[r]));
+      }
+#else
+      const hn::Rebind<Result, IntTag> narrow;
       const bool is_bounded =
           last.low != hwy::LimitsMin<Result>() || last.high != hwy::LimitsMax<Result>();
       const auto low = hn::Set(narrow, static_cast<Result>(last.low));
@@ -186,6 +206,7 @@ class Columns {
         if (is_bounded) bytes = hn::Min(hn::Max(bytes, low), high);
         StoreFirst(narrow, bytes, count_, result);
       }
+#endif
     }
   }
 
