@@ -19,6 +19,7 @@
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/row_loads.h"
 #include "backends/cpu/engine/transposed_copy.h"
+#include "backends/cpu/engine/weighted_points.h"
 #include "backends/cpu/engine/weighted_rows.h"
 #include "backends/cpu/processor/processor.h"
 
@@ -289,6 +290,9 @@ class MapKernel final : public device::Kernel {
       ONNXIFI_ASSIGN_OR_RETURN(bound, BindByteFunction(step, constants, run, runtime_));
       if (bound == nullptr && code_->weighted_rows) {
         bound = BindWeightedRows(code_->weighted_rows, step, runtime_);
+      }
+      if (bound == nullptr && code_->weighted_rows) {
+        bound = BindWeightedPoints(code_->weighted_rows, step, runtime_);
       }
       if (bound == nullptr) bound = BindTransposedCopy(code_->elements, step, runtime_);
       if (bound == nullptr) bound = std::make_unique<BoundMap>(code_, step, runtime_);

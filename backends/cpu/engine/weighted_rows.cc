@@ -17,7 +17,6 @@
 #include "backends/cpu/engine/computed_loads.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/row_loads.h"
-#include "backends/cpu/engine/weighted_points.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
@@ -460,9 +459,7 @@ std::shared_ptr<const WeightedRows> FindWeightedRows(const program::ExprPool& po
 std::unique_ptr<device::BoundKernel> BindWeightedRows(std::shared_ptr<const WeightedRows> rows,
                                                       const device::BoundStep& step,
                                                       Runtime& runtime) {
-  std::unique_ptr<device::BoundKernel> bound = BoundRows::Create(rows, step, runtime);
-  if (bound == nullptr) bound = BindWeightedPoints(std::move(rows), step, runtime);
-  return bound;
+  return BoundRows::Create(std::move(rows), step, runtime);
 }
 
 }  // namespace onnxifi::engine

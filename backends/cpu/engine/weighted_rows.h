@@ -44,8 +44,8 @@ struct WeightedRows {
 std::shared_ptr<const WeightedRows> FindWeightedRows(const program::ExprPool& pool,
                                                      const program::Step& step, LoopSet loops);
 
-// Null where rows neither lie together in memory nor can be walked as points, and where sums of so
-// many elements are made in parts.
+// Null where rows are short or not together in memory, and where sums of so many elements are made
+// in parts.
 std::unique_ptr<device::BoundKernel> BindWeightedRows(std::shared_ptr<const WeightedRows> rows,
                                                       const device::BoundStep& step,
                                                       Runtime& runtime);
