@@ -107,6 +107,7 @@ class BoundDouble final : public device::BoundKernel {
     auto* const result = reinterpret_cast<double*>(addresses[result_.buffer]) + result_.offset;
     const auto* const addend =
         reinterpret_cast<const double*>(addresses[addend_.buffer]) + addend_.offset;
+    if (items == 0 || panels_ == 0) return base::Ok();
     // About 4 multiply-adds in a nanosecond; another thread is worth some microseconds.
     constexpr int64_t kWorthAThread = 3000 * 4;
     const int64_t grain = kWorthAThread / (kChunkRows * panels_ * width_ * (Depth() + 1)) + 1;
