@@ -3,7 +3,8 @@
 // GatheredProducts: products each row of which has a matrix of its own, selected by data out of a
 // constant one, as the experts of a mixture are. The Map that copies the selected matrices moves
 // into the product's prologue; where the device has no kernel for that, and the copies would be
-// more than there are matrices, all matrices multiply all rows and the results are selected.
+// more than there are matrices, all matrices multiply all rows and the results are selected; also
+// where nobody knows how many copies there will be, and matrices are few.
 
 #include <algorithm>
 #include <functional>
@@ -28,6 +29,8 @@ namespace {
 constexpr ElementType kReal = ElementType::kFloat32;
 // Positions that a row of a dense operand is selected by, one after the other.
 constexpr int64_t kMaxSlots = 16;
+// Matrices that multiply all rows where nobody knows how many rows there will be.
+constexpr int64_t kMaxEntries = 256;
 
 // A Map that copies entries of a tensor: as Gather is lowered, each coordinate of the tensor but
 // one is a coordinate of the domain, and that one is a position that another read has. Positions
@@ -319,7 +322,8 @@ class DenseProduct {
         source_(found.step->reads[static_cast<size_t>(found.source)]),
         batch_(static_cast<size_t>(contract_.batch_axes)) {}
 
-  // Nothing where the copies are no more than the matrices, or the operands are not of the form.
+  // Nothing where the copies are no more than the matrices or those are too many, or the operands
+  // are not of the form.
   std::optional<std::vector<Step>> Write() {
     if (batch_ == 0 || HasFewCopies()) return std::nullopt;
     const Shape operand = OperandShape(step_, 1);
@@ -328,6 +332,11 @@ class DenseProduct {
     if (!axes) return std::nullopt;
     positions_ = OverOperand(found_.step->reads[static_cast<size_t>(found_.positions)], operand,
                              found_.step->domain, *axes);
+    // Else parts of a matrix have positions of their own, as of a sum of embeddings.
+    for (size_t axis = batch_; axis < operand.size(); ++axis) {
+      const bool is_one = positions_.strides[axis] == Dim(0) || operand[axis] == Dim(1);
+      if (!is_one) return std::nullopt;
+    }
     View rows = step_.reads[0];
     if (!rows.guards.empty()) return std::nullopt;
     const size_t slot = batch_ - 1;
@@ -349,8 +358,10 @@ class DenseProduct {
   bool HasFewCopies() const {
     Dim copies = 1;
     for (size_t axis = 0; axis < batch_; ++axis) copies = copies * step_.domain[axis];
-    return copies.is_constant() && found_.entries.is_constant() &&
-           copies.constant() < found_.entries.constant();
+    if (!found_.entries.is_constant()) return true;
+    if (copies.is_constant()) return copies.constant() < found_.entries.constant();
+    // Experts are few, entries of a table many.
+    return found_.entries.constant() > kMaxEntries;
   }
 
   // Whether no two positions along the last batch axis are the same: they are those of a TopK.

@@ -228,6 +228,29 @@ TEST(GatheredProductsTest, KeepsRowsOfEqualPositionsApart) {
       PreferNone);
 }
 
+// Sums of embeddings by weights: each row of a matrix has a position of its own.
+TEST(GatheredProductsTest, KeepsMatricesWhoseRowsAreSelected) {
+  const std::vector<int64_t> positions = {0, 1, 2, 2, 0, 1, 1, 1, 0, 2, 0, 2,
+                                          0, 2, 1, 1, 0, 2, 2, 2, 0, 1, 0, 1};
+  Replaced(
+      [&](ProgramMaker& maker) {
+        const Operand table = Floats(maker, {kEntries, kColumns});
+        const Operand gathered = Gather(maker, table, Positions(maker, {2, 4, 3}, positions));
+        maker.Output(Multiply(maker, maker.Input({2, 1, 1, 3}), gathered, 2));
+      },
+      PreferNone);
+  // In the first place, each times a column.
+  Replaced(
+      [&](ProgramMaker& maker) {
+        const Operand table = Floats(maker, {kEntries, kDepth});
+        const Operand gathered = Gather(maker, table, Positions(maker, {2, 4, 3}, positions));
+        const Shape shape = {2, 4, kDepth, 1};
+        const Operand x = maker.Input({2, 1, kDepth, 1});
+        maker.Output(Multiply(maker, gathered, {BroadcastTo(x, shape), shape}, 2));
+      },
+      PreferNone);
+}
+
 // The number of tokens is known once a run begins.
 TEST(GatheredProductsTest, TakesAnyNumberOfTokens) {
   for (const auto& prefers : {PreferAll, PreferNone}) {
