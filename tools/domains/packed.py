@@ -179,7 +179,7 @@ def distances():
                     "RelativePositionBias",
                     [table, length, length],
                     attributes={"max_distance": most, "is_bidirectional": is_bidirectional},
-                    constant=(0, 1, 2) if is_constant and kind != "few" else (1, 2) if is_constant else (0,),
+                    constant=(0,) if not is_constant else (0, 1) if kind == "few" else (0, 1, 2),
                     oracle=_bias_of_distances,
                 )
 

@@ -84,12 +84,7 @@ Result<Value> ReadGates(Definition& d, int input, const Streams& streams, bool m
                      std::to_string(streams.rank) + ".");
   }
   if (!may_be_flat) return d.Unsqueeze(gates, {-1});
-  const std::optional<int64_t> row = d.Extent(input, -1);
-  if (!row || !streams.branches) {
-    return d.UnsupportedShape("The last extent of input " + std::to_string(input) +
-                              " is not known before the run.");
-  }
-  if (*row == *streams.branches) return d.Unsqueeze(gates, {-1});
+  // A number for each branch, or one for each of its elements: the last axis is 1 or their number.
   std::vector<int64_t> shape(static_cast<size_t>(*rank - 1), 0);
   shape.insert(shape.end(), {*streams.branches, -1});
   return d.Reshape(gates, std::move(shape));
@@ -138,14 +133,11 @@ Status DefineBranchwiseRmsNorm(Definition& d) {
     const std::optional<int> rank = d.Rank(1);
     const std::optional<int64_t> row = d.Extent(1, -1);
     if (rank == 1) {
-      if (!row || !streams.branches || !streams.size) {
-        return d.UnsupportedShape(
-            "The extents of the streams and of input 1 are not known "
-            "before the run.");
-      }
-      if (*row == *streams.branches * *streams.size) {
-        scale = d.Reshape(scale, {*streams.branches, *streams.size});
-      } else if (*row != *streams.size) {
+      // Of one branch, which all share, or of all of them.
+      const Value size = d.Apply("Shape", {streams.values}, {{"start", int64_t{-1}}});
+      scale = d.ReshapeTo(scale, d.Apply("Concat", {d.Ints1D({-1}), size}, {{"axis", int64_t{0}}}));
+      const bool is_known = row && streams.branches && streams.size;
+      if (is_known && *row != *streams.branches * *streams.size && *row != *streams.size) {
         return d.Invalid("Input 1 has " + std::to_string(*row) + " elements for " +
                          std::to_string(*streams.branches) + " branches of " +
                          std::to_string(*streams.size) + ".");
