@@ -32,6 +32,9 @@ leaves to the processor, are named below the table.
 Loads find the kernels that earlier processes compiled and kept, ours and the driver's;
 --empty-caches gives each load empty cache folders instead.
 
+With --cpu-isa our engine uses no instructions beyond that set, as on a processor that has no others, and neither does
+what OpenVINO takes from oneDNN; its other parts do. ONNX Runtime has no such setting and is left out.
+
 With --against-library the peer is another build of this library, "before", with the plugins that lie
 beside it: two builds in turns. Neither ONNX Runtime nor OpenVINO is needed then.
 
@@ -80,6 +83,8 @@ _PACKAGES = {"onnxruntime": ("onnxruntime-gpu", "onnxruntime"), "torch-compile":
 _CUDA_WARM_UP, _CUDA_RUNS = 50, 200
 # The peer of --against-library.
 _BEFORE = "before"
+# Without a setting for the instructions that they may use.
+_UNLIMITED = ("onnxruntime", *_TORCH)
 # Of --csv without a file.
 _DEFAULT_FILE = pathlib.Path()
 # Pool threads of the engine before spin for a moment; they are asleep after this.
@@ -139,10 +144,12 @@ def refuse(sentence):
     sys.exit(2)
 
 
-def choose_engines(device, against_library=None):
+def choose_engines(device, against_library=None, cpu_isa=None):
     """The engines for a device, where none are asked for."""
     if against_library:
         return [measurements.OURS, _BEFORE]
+    if cpu_isa:
+        return [measurements.OURS, "openvino"]
     if cuda_memory.is_on_device(device):
         return [measurements.OURS, *_CUDA_PEERS]
     is_vulkan = device.partition(":")[0] == "vulkan"
@@ -170,6 +177,8 @@ def parse_arguments():
     add("--library", type=pathlib.Path, default=default, help=f"ours (default: {shown})")
     add("--against-library", type=pathlib.Path, metavar="LIBRARY", help="the peer: another build of ours")
     add("--device", default="cpu", help="its device (default: cpu)")
+    isa = "processor instructions that engines use at the most"
+    add("--cpu-isa", choices=engines.CPU_ISAS, help=isa)
     add("--library-path", metavar="FOLDERS", help="LD_LIBRARY_PATH of our processes alone")
     add("--models", metavar="NAME,...", help="only these (default: all)")
     add("--list", action="store_true", help="print the names of the models and end")
@@ -213,11 +222,18 @@ def parse_arguments():
     if min(arguments.threads) < 1:
         parser.error("--threads has a number below 1.")
     if arguments.engines is None:
-        arguments.engines = ",".join(choose_engines(arguments.device, arguments.against_library))
+        chosen = choose_engines(arguments.device, arguments.against_library, arguments.cpu_isa)
+        arguments.engines = ",".join(chosen)
     arguments.engines = arguments.engines.split(",")
     for name in arguments.engines:
         if name not in engines.NAMES:
             parser.error(f"Engine '{name}' is unknown; there are {', '.join(engines.NAMES)}.")
+        if arguments.cpu_isa and name in _UNLIMITED:
+            parser.error(f"Engine '{name}' has no setting for --cpu-isa {arguments.cpu_isa}.")
+    if arguments.cpu_isa and arguments.device != "cpu":
+        parser.error(f"--cpu-isa is for the device 'cpu', not '{arguments.device}'.")
+    if arguments.cpu_isa and arguments.csv is not None:
+        parser.error("--csv has no column for --cpu-isa.")
     if (_BEFORE in arguments.engines) != (arguments.against_library is not None):
         parser.error(f"Engine '{_BEFORE}' is the library of --against-library; one needs the other.")
     if arguments.chart and arguments.chart.suffix != ".svg":
@@ -334,6 +350,7 @@ def run_model(model, threads, arguments, loads, place):
         "device": arguments.device,
         "has_empty_caches": arguments.empty_caches,
         "library_path": arguments.library_path,
+        "cpu_isa": arguments.cpu_isa,
     }
     running, loaded = load_all(arguments.engines, threads, options, model, loads, place)
     entry = {"model": model.name, "kind": model.kind, "threads": threads, "engines": {}}
@@ -555,6 +572,8 @@ def main():
         "results": [],
         "left_out": [f"{name} is not compared: {sentence}" for name, sentence in absent.items()],
     }
+    if arguments.cpu_isa:
+        report["settings"]["cpu_isa"] = arguments.cpu_isa
     if arguments.population:
         report["settings"]["is_held_out"] = arguments.held_out
         report["results"] = read_earlier(arguments.json, report["settings"])

@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import numpy
 import onnx
@@ -336,6 +337,37 @@ class TakeTurns(unittest.TestCase):
             order = []
             times = compare.take_turns({"onnxifi": _Timed("onnxifi", order)}, rounds, 1, 50, 200)
             self.assertEqual(len(times["onnxifi"]), runs)
+
+
+class CpuIsa(unittest.TestCase):
+    def parse(self, *words):
+        with unittest.mock.patch.object(sys, "argv", ["compare.py", *words]):
+            return compare.parse_arguments()
+
+    def test_compares_engines_that_can_be_limited(self):
+        self.assertEqual(self.parse("--cpu-isa", "avx2").engines, ["onnxifi", "openvino"])
+        self.assertIn("onnxruntime", self.parse().engines)
+
+    def test_refuses_what_it_cannot_limit(self):
+        for words in (
+            ("--cpu-isa", "avx3"),
+            ("--cpu-isa", "avx2", "--engines", "onnxifi,onnxruntime"),
+            ("--cpu-isa", "avx2", "--device", "vulkan"),
+            ("--cpu-isa", "avx2", "--csv"),
+        ):
+            with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
+                self.parse(*words)
+
+    def test_reaches_an_engine_by_its_environment(self):
+        options = {"device": "cpu", "library": "/nowhere/libonnxifi.so", "cpu_isa": "sse4"}
+        with unittest.mock.patch.dict(os.environ):
+            engines._Onnxifi.prepare()
+            with contextlib.suppress(Exception):
+                engines._Onnxifi(1, options)
+            self.assertEqual(os.environ.get("ONNXIFI_CPU_ISA"), "sse4")
+            with contextlib.suppress(ImportError):
+                engines._OpenVino(1, options)
+            self.assertEqual(os.environ.get("ONEDNN_MAX_CPU_ISA"), "SSE41")
 
 
 class Cuda(unittest.TestCase):

@@ -23,6 +23,9 @@ import ncnn_models
 _TIMEOUT_S = 600
 # Threads of Mesa's lavapipe, a Vulkan device that is a processor. GPUs do not look at it.
 _LAVAPIPE_THREADS = "LP_NUM_THREADS"
+# Sets of instructions that --cpu-isa names, as our plugin calls them, and as oneDNN does, which OpenVINO
+# is built on.
+CPU_ISAS = {"sse4": "SSE41", "avx2": "AVX2", "avx512": "AVX512_CORE"}
 # Where the system looks for libraries.
 _LIBRARY_PATH = "LD_LIBRARY_PATH"
 
@@ -44,6 +47,8 @@ class _Onnxifi:
         # Read by the plugin when the device is opened, which is after this.
         os.environ["ONNXIFI_NUM_THREADS"] = str(threads)
         os.environ[_LAVAPIPE_THREADS] = str(threads)
+        if isa := options.get("cpu_isa"):
+            os.environ["ONNXIFI_CPU_ISA"] = isa
         # The device's plugin alone, as the peers have no other: to list OpenCL's devices loads their
         # drivers, some with compilers of 60 MB.
         plugin = options["device"].split(":")[0]
@@ -325,6 +330,9 @@ class _CompiledTorch(_Torch):
 
 class _OpenVino:
     def __init__(self, threads, options):
+        # Read as its CPU plugin is opened.
+        if isa := options.get("cpu_isa"):
+            os.environ["ONEDNN_MAX_CPU_ISA"] = CPU_ISAS[isa]
         import openvino
 
         self._openvino = openvino
