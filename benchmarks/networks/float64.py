@@ -9,6 +9,7 @@ import numpy
 from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops import op_conv
 
 
 class GridSample(OpRun):
@@ -34,6 +35,16 @@ class GridSample(OpRun):
                 taken = x[batch, :, numpy.clip(row, 0, height - 1), numpy.clip(column, 0, width - 1)]
                 result = result + taken * (inside * column_weight * row_weight)[..., None]
         return (numpy.moveaxis(result, -1, 1),)
+
+
+class Conv(op_conv.Conv):
+    """The package's own, image by image: it lays out all windows of what it is given."""
+
+    op_domain = ""
+
+    def _run(self, x, *others, **attributes):
+        images = [super(Conv, self)._run(x[k : k + 1], *others, **attributes)[0] for k in range(len(x))]
+        return (numpy.concatenate(images) if images else super()._run(x, *others, **attributes)[0],)
 
 
 def _widen_tensor(tensor):
@@ -78,7 +89,7 @@ def evaluate(model, inputs):
         name: value.astype(numpy.float64) if value.dtype == numpy.float32 else value
         for name, value in inputs.items()
     }
-    values = ReferenceEvaluator(model, new_ops=[GridSample]).run(None, wide)
+    values = ReferenceEvaluator(model, new_ops=[GridSample, Conv]).run(None, wide)
     return {
         output.name: value.astype(numpy.float32) if value.dtype == numpy.float64 else value
         for output, value in zip(model.graph.output, values)
