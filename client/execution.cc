@@ -96,6 +96,21 @@ base::Status CheckBuffers(std::span<const DenseTensor> inputs,
   return base::Ok();
 }
 
+// Starts a run by the function that is for callers in several threads; returns its event.
+base::Result<onnxEvent> BindAndRun(const Library& library, const Extensions& extensions,
+                                   onnxGraph graph, const DescriptorList& inputs,
+                                   const DescriptorList& outputs) {
+  onnxMemoryFenceV1 fence = {ONNXIFI_TAG_MEMORY_FENCE_V1, ONNXIFI_SYNCHRONIZATION_EVENT, {nullptr}};
+  ONNXIFI_RETURN_IF_ERROR(
+      ExpectSuccess(library, "onnxSetIOAndRunGraph",
+                    extensions.set_io_and_run_graph(graph, inputs.count(), inputs.data(),
+                                                    outputs.count(), outputs.data(), &fence)));
+  if (fence.event == nullptr) {
+    return Fault("onnxSetIOAndRunGraph stores no event in the output fence.");
+  }
+  return fence.event;
+}
+
 }  // namespace
 
 void DescriptorList::Add(std::string name, onnx_file::ElementType type,
@@ -154,14 +169,21 @@ base::Result<std::vector<DenseTensor>> Execute(const Library& library, const Ext
   for (size_t index = 0; index < inputs.size(); ++index) {
     std::ranges::copy(inputs[index].bytes, input_buffers[index].data());
   }
+  onnxEvent output_event = nullptr;
+  base::Status run;
   {
     // Gone before the run: a library copies what it needs of them.
     const DescriptorList input_list = Describe(inputs, input_buffers);
     const DescriptorList output_list = Describe(outputs, output_buffers);
-    ONNXIFI_RETURN_IF_ERROR(
-        ExpectSuccess(library, "onnxSetGraphIO",
-                      library.onnxSetGraphIO(graph, input_list.count(), input_list.data(),
-                                             output_list.count(), output_list.data())));
+    if (options.binds_with_run) {
+      ONNXIFI_ASSIGN_OR_RETURN(output_event,
+                               BindAndRun(library, extensions, graph, input_list, output_list));
+    } else {
+      ONNXIFI_RETURN_IF_ERROR(
+          ExpectSuccess(library, "onnxSetGraphIO",
+                        library.onnxSetGraphIO(graph, input_list.count(), input_list.data(),
+                                               output_list.count(), output_list.data())));
+    }
   }
   for (int number = 1; number < options.run_count; ++number) {
     onnxEvent event = nullptr;
@@ -170,8 +192,11 @@ base::Result<std::vector<DenseTensor>> Execute(const Library& library, const Ext
     ONNXIFI_RETURN_IF_ERROR(run);
     for (GuardedBuffer& buffer : output_buffers) buffer.Refill();
   }
-  onnxEvent output_event = nullptr;
-  const base::Status run = RunAndWait(library, backend, graph, options, output_event);
+  if (options.binds_with_run) {
+    run = ExpectSuccess(library, "onnxWaitEvent", library.onnxWaitEvent(output_event));
+  } else {
+    run = RunAndWait(library, backend, graph, options, output_event);
+  }
   const ScopedEvent scoped_output(library, output_event);
   ONNXIFI_RETURN_IF_ERROR(run);
   ONNXIFI_RETURN_IF_ERROR(CheckBuffers(inputs, input_buffers, outputs, output_buffers));

@@ -60,6 +60,9 @@ struct ExecutionOptions {
   bool misalign = false;
   // Runs of the one binding. What the run before wrote into the outputs is spoiled.
   int run_count = 1;
+  // Binds and runs by onnxSetIOAndRunGraph, once, as callers in several threads do. Without an
+  // input event; run_count is 1.
+  bool binds_with_run = false;
 };
 
 // Runs a bound graph once and waits. `output_event`, the caller's to release, is the run's, null

@@ -7,8 +7,9 @@
 namespace onnxifi::cases {
 namespace {
 
-constexpr std::array<std::string_view, 8> kNames = {
-    "", "initializers", "constants", "descriptors", "symbols", "bounds", "rerun", "tiled"};
+constexpr std::array<std::string_view, 9> kNames = {
+    "",       "initializers", "constants", "descriptors", "symbols",
+    "bounds", "rerun",        "tiled",     "callers"};
 
 }  // namespace
 

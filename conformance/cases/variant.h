@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Variant: a replay of a generated case in another form, which must give the same answers: what is
-// constant, how weights come, whether extents are known, how large tensors are, what ran before.
+// constant, how weights come, whether extents are known, how large tensors are, what ran before or
+// runs beside it.
 
 #ifndef ONNXIFI_CONFORMANCE_CASES_VARIANT_H_
 #define ONNXIFI_CONFORMANCE_CASES_VARIANT_H_
@@ -23,12 +24,13 @@ enum class Variant : uint8_t {
   kBounds,        // Outputs of which only data tell an extent are bound with a larger one.
   kRerun,         // Runs again after NaN in floats, without a new binding, and many times.
   kTiled,         // Extents are more than one vector, with a tail.
+  kCallers,       // Several threads run the graph at once, each with tensors of its own.
 };
 
 // All but kPlain.
-inline constexpr std::array<Variant, 7> kVariants = {
+inline constexpr std::array<Variant, 8> kVariants = {
     Variant::kInitializers, Variant::kConstants, Variant::kDescriptors, Variant::kSymbols,
-    Variant::kBounds,       Variant::kRerun,     Variant::kTiled};
+    Variant::kBounds,       Variant::kRerun,     Variant::kTiled,       Variant::kCallers};
 
 // "symbols"; empty for kPlain.
 std::string_view NameOf(Variant variant);

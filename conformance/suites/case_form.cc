@@ -115,6 +115,7 @@ base::Result<CaseForm> MakeForm(Variant variant, std::span<const std::byte> mode
     case Variant::kBounds:
     case Variant::kRerun:
     case Variant::kTiled:
+    case Variant::kCallers:
       break;
   }
   CaseForm form;

@@ -43,6 +43,10 @@ class VariantRun {
   // Runs on other numbers, then again, and many times.
   base::Status RunAgain(const CaseGraph& graph, std::span<const onnx_file::FileValue> inputs,
                         const DataSet& data_set);
+  // Runs on the same numbers from several threads at once.
+  base::Status RunFromSeveralThreads(const CaseGraph& graph,
+                                     std::span<const onnx_file::FileValue> inputs,
+                                     const DataSet& data_set);
   base::Status RunTiled(const DataSet& data_set);
   // What the oracle makes of the case as it is.
   base::Result<std::vector<onnx_file::DenseTensor>> ComputeOwn(
@@ -50,6 +54,8 @@ class VariantRun {
   base::Status RunTiledOnce(const Enlargement& enlargement, bool& is_done);
   // Claims and initialises. False, with the verdict set, when the device refuses.
   base::Result<bool> InitGraph(const GraphRequest& request, CaseGraph& graph);
+  base::Status CheckOutputs(std::span<const onnx_file::DenseTensor> outputs,
+                            const DataSet& data_set, double& worst_ratio) const;
   base::Status RunGraph(const CaseGraph& graph, std::span<const onnx_file::FileValue> inputs,
                         const DataSet& data_set, int run_count);
   // The expected outputs, larger where only data tell extents; sets the verdict where none is.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <mutex>
 #include <span>
 #include <string>
@@ -142,26 +143,59 @@ bool IsOfHostMemory(std::span<const TensorDescriptor> bound) {
 
 }  // namespace
 
+namespace {
+
+// As many as there are callers who run a graph at once.
+constexpr size_t kMaxOneRunBindings = 16;
+
+// Whether the first output is the same, without which nothing is.
+bool MayBeSame(const IoDescriptors& io, const Binding& bound) {
+  const std::vector<TensorDescriptor>& outputs = bound.tensors().outputs;
+  return io.outputs_count == outputs.size() && !outputs.empty() && io.outputs != nullptr &&
+         io.outputs[0].buffer == outputs[0].buffer;
+}
+
+bool IsSame(const IoDescriptors& io, const Binding& bound) {
+  return io.values_count == 0 && !io.keeps_others &&
+         AreSame(io.inputs_count, io.inputs, bound.tensors().inputs) &&
+         AreSame(io.outputs_count, io.outputs, bound.tensors().outputs);
+}
+
+// The binding of an earlier run that may be the same; it is the first from then on. Null without.
+std::shared_ptr<const Binding> FindEarlier(GraphObject& graph, const IoDescriptors& io) {
+  const std::lock_guard lock(graph.mutex);
+  std::vector<std::shared_ptr<const Binding>>& earlier = graph.one_run_bindings;
+  const auto found = std::ranges::find_if(
+      earlier, [&](const std::shared_ptr<const Binding>& bound) { return MayBeSame(io, *bound); });
+  if (found == earlier.end()) return nullptr;
+  std::rotate(earlier.begin(), found, std::next(found));
+  return earlier.front();
+}
+
+}  // namespace
+
 base::Result<std::shared_ptr<const Binding>> BindOneRun(GraphObject& graph,
                                                         const IoDescriptors& io) {
-  std::shared_ptr<const Binding> last;
-  {
-    const std::lock_guard lock(graph.mutex);
-    last = graph.one_run_binding;
-  }
-  if (last != nullptr && io.values_count == 0 && !io.keeps_others &&
-      AreSame(io.inputs_count, io.inputs, last->tensors().inputs) &&
-      AreSame(io.outputs_count, io.outputs, last->tensors().outputs)) {
-    return last;
-  }
+  const std::shared_ptr<const Binding> earlier = FindEarlier(graph, io);
+  if (earlier != nullptr && IsSame(io, *earlier)) return earlier;
   ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const Binding> binding,
                            MakeBinding(graph, io, BindingUse::kOneRun));
-  // The one before ends behind the lock.
   const bool serves = binding->ServesLaterRuns() && IsOfHostMemory(binding->tensors().inputs) &&
                       IsOfHostMemory(binding->tensors().outputs);
-  last = serves ? binding : nullptr;
+  // What is kept no longer ends behind the lock.
+  std::shared_ptr<const Binding> oldest;
   const std::lock_guard lock(graph.mutex);
-  graph.one_run_binding.swap(last);
+  std::vector<std::shared_ptr<const Binding>>& kept = graph.one_run_bindings;
+  // In the place of what has the same first output, which whoever binds it now has done with.
+  const auto replaced = std::ranges::find(kept, earlier);
+  const auto leaves = replaced != kept.end()              ? replaced
+                      : kept.size() == kMaxOneRunBindings ? std::prev(kept.end())
+                                                          : kept.end();
+  if (leaves != kept.end()) {
+    oldest = std::move(*leaves);
+    kept.erase(leaves);
+  }
+  if (serves) kept.insert(kept.begin(), binding);
   return binding;
 }
 

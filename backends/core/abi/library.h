@@ -14,6 +14,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "backends/core/abi/handle_table.h"
 #include "backends/core/abi/provider.h"
@@ -38,8 +39,9 @@ struct GraphObject {
   std::mutex mutex;
   // What onnxSetGraphIO set last, null without or after a failure. Guarded by `mutex`.
   std::shared_ptr<const Binding> binding;
-  // What onnxSetIOAndRunGraph set last, where it serves later runs; else null. Guarded by `mutex`.
-  std::shared_ptr<const Binding> one_run_binding;
+  // What onnxSetIOAndRunGraph set and what serves later runs, the last first, by several callers in
+  // turn. Guarded by `mutex`.
+  std::vector<std::shared_ptr<const Binding>> one_run_bindings;
 };
 
 struct EventObject {

@@ -12,6 +12,7 @@
 #include <list>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "backends/core/execution/whole_run.h"
@@ -91,12 +92,16 @@ class CallerOutputs : public execution::OutputAllocator {
 
 // A binding that has the caller's memory on the device, and knows whether its runs are best carried
 // out by the thread that starts them.
-class PreparedBinding : public abi::Binding {
+class PreparedBinding : public abi::Binding, public RunQueue::Footprint {
  public:
-  PreparedBinding(abi::GraphTensors bound, bool is_callers, DeviceMemory inputs,
+  // `is_of_one_run`: whether nothing but that run is told of it, so that nobody counts on the order
+  // of runs of other threads.
+  PreparedBinding(abi::GraphTensors bound, bool is_callers, bool is_of_one_run, DeviceMemory inputs,
                   DeviceMemory outputs, std::shared_ptr<execution::Recordings> recordings)
       : abi::Binding(std::move(bound)),
         is_callers_(is_callers),
+        is_of_one_run_(is_of_one_run),
+        written_(tensors().outputs),
         recordings_({std::move(recordings)}),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)) {
@@ -131,6 +136,19 @@ class PreparedBinding : public abi::Binding {
   std::span<const Extents> extents() const { return extents_; }
 
   bool is_callers() const { return is_callers_; }
+  bool is_of_one_run() const { return is_of_one_run_; }
+  // What lies in the host's memory of the outputs.
+  const abi::HostRanges& written() const { return written_; }
+  bool IsApartFrom(const RunQueue::Footprint& other) const override {
+    // Bind makes no others.
+    const auto& that = static_cast<const PreparedBinding&>(other);
+    const auto is_written = [](const PreparedBinding& by) {
+      return [&by](const TensorDescriptor& tensor) { return by.written_.Overlap(tensor); };
+    };
+    return std::ranges::none_of(tensors().inputs, is_written(that)) &&
+           std::ranges::none_of(tensors().outputs, is_written(that)) &&
+           std::ranges::none_of(that.tensors().inputs, is_written(*this));
+  }
   const DeviceMemory& inputs() const { return inputs_; }
   const DeviceMemory& outputs() const { return outputs_; }
   // To be called before a run by another plan, whose recordings go before the memory, too.
@@ -163,9 +181,11 @@ class PreparedBinding : public abi::Binding {
   }
 
   const bool is_callers_;
+  const bool is_of_one_run_;
+  const abi::HostRanges written_;
   std::vector<int64_t> symbols_;  // none where there is one plan for all runs
   std::vector<Extents> extents_;
-  // Written at the start of each run. Runs of a graph follow one another.
+  // Written at the start of each run. Runs that write the same memory follow one another.
   mutable std::map<size_t, tensor::Tensor> apart_;
   mutable std::mutex mutex_;
   // Of every plan that has run with the memory. Guarded by mutex_ while there are runs.
@@ -220,6 +240,12 @@ class FamilyCounter {
   abi::GraphCounters& counters_;
 };
 
+// Runs of a graph that go side by side on the processor. Each has memory of its own; with two for
+// each CPU, a CPU has work while a run hands its place to a thread that has to wake up.
+int CountRunsAtOnce() {
+  return std::max(1, 2 * static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CompiledGraph>> CompiledGraph::Create(
@@ -241,8 +267,10 @@ Result<std::unique_ptr<CompiledGraph>> CompiledGraph::Create(
   graph->executor_ = std::make_unique<execution::Executor>(*graph->plan_);
   ONNXIFI_ASSIGN_OR_RETURN(graph->boundary_, execution::HostBoundary::Create(*graph->executor_));
   ONNXIFI_RETURN_IF_ERROR(services.worker.Start());
-  graph->queue_ =
-      sibling != nullptr ? sibling->queue_ : std::make_shared<RunQueue>(services.worker);
+  // A device's queue has one order; without one, kernels run on the threads that ask.
+  const int max_at_once = graph->boundary_->has_queue() ? 1 : CountRunsAtOnce();
+  graph->queue_ = sibling != nullptr ? sibling->queue_
+                                     : std::make_shared<RunQueue>(services.worker, max_at_once);
   return graph;
 }
 
@@ -318,14 +346,13 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   if (std::shared_ptr<const abi::Binding> same = FindSameBinding(tensors)) return same;
   // Going to another device and back takes longer than another thread takes to begin.
   const bool is_callers = ((*prepared)->is_tiny || caller_runs_) && !boundary_->has_queue();
-  auto binding =
-      std::make_shared<PreparedBinding>(std::move(tensors), is_callers, std::move(input_memory),
-                                        std::move(output_memory), boundary_->recordings());
-  const abi::HostRanges written(binding->tensors().outputs);
+  auto binding = std::make_shared<PreparedBinding>(
+      std::move(tensors), is_callers, host_memory == HostMemory::kCopied, std::move(input_memory),
+      std::move(output_memory), boundary_->recordings());
   // A queue has all inputs before it writes the first output back.
   for (size_t k = 0; !boundary_->has_queue() && k < binding->tensors().inputs.size(); ++k) {
     const TensorDescriptor& input = binding->tensors().inputs[k];
-    if (!written.Overlap(input)) continue;
+    if (!binding->written().Overlap(input)) continue;
     ONNXIFI_ASSIGN_OR_RETURN(
         tensor::Tensor copy,
         tensor::Tensor::Allocate(static_cast<tensor::ElementType>(input.data_type),
@@ -372,12 +399,14 @@ Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi
   // Events of this backend are local: NewEvent and Run make no others.
   auto local = std::static_pointer_cast<abi::LocalEvent>(std::move(input));
   // So are bindings: Bind makes no others.
-  const bool is_callers = static_cast<const PreparedBinding&>(*binding).is_callers();
+  const auto& prepared = static_cast<const PreparedBinding&>(*binding);
   return std::shared_ptr<abi::Event>(queue_->Add(
       [this, binding](abi::RunOutputs& outputs) {
         return Execute(*binding, execution::HostBoundary::End::kFinished, outputs);
       },
-      std::move(local), is_callers ? RunQueue::RunsOn::kCaller : RunQueue::RunsOn::kWorker));
+      std::move(local),
+      prepared.is_callers() ? RunQueue::RunsOn::kCaller : RunQueue::RunsOn::kWorker,
+      prepared.is_of_one_run() ? &prepared : nullptr));
 }
 
 Status CompiledGraph::RunInSharedQueue(std::shared_ptr<const abi::Binding> binding) {

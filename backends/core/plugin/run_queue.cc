@@ -4,6 +4,7 @@
 
 #include "backends/core/plugin/run_queue.h"
 
+#include <algorithm>
 #include <new>
 
 namespace onnxifi::plugin {
@@ -11,26 +12,56 @@ namespace onnxifi::plugin {
 using base::Code;
 using base::Status;
 
-bool RunQueue::StartsAtOnce(const std::shared_ptr<abi::LocalEvent>& input) {
-  if (input != nullptr) {
-    const base::Result<bool> is_signalled = input->IsSignalled();
+namespace {
+
+// Runs that wait and are looked at when one has finished: as many as there may be callers, and few
+// enough for a thread that queues thousands.
+constexpr size_t kMaxLookedAt = 64;
+
+// A number for each thread that adds runs. Those of the system come again.
+uint64_t ThisCaller() {
+  static std::atomic<uint64_t> callers = 0;
+  static thread_local const uint64_t number = ++callers;
+  return number;
+}
+
+}  // namespace
+
+bool RunQueue::Run::IsApartFrom(const Run& other) const {
+  return caller != other.caller && footprint != nullptr && other.footprint != nullptr &&
+         footprint->IsApartFrom(*other.footprint);
+}
+
+bool RunQueue::IsFree(const Run& run, std::deque<std::shared_ptr<Run>>::const_iterator end) const {
+  const auto is_apart = [&](const auto& other) { return run.IsApartFrom(*other); };
+  return running_.size() < max_at_once_ && std::ranges::all_of(running_, is_apart) &&
+         std::all_of(waiting_.begin(), end, is_apart);
+}
+
+bool RunQueue::StartsAtOnce(const Run& run) {
+  if (run.input != nullptr) {
+    const base::Result<bool> is_signalled = run.input->IsSignalled();
     if (!is_signalled.ok() || !*is_signalled) return false;
   }
   const std::lock_guard lock(mutex_);
-  if (is_running_ || !waiting_.empty()) return false;
-  is_running_ = true;
+  if (waiting_.size() > kMaxLookedAt || !IsFree(run, waiting_.end())) return false;
+  running_.push_back(&run);
   return true;
 }
 
 std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::LocalEvent> input,
-                                               RunsOn runs_on) {
+                                               RunsOn runs_on, const Footprint* footprint) {
   auto run = std::make_shared<Run>();
   run->tasks = tasks_;
   run->work = std::move(work);
   run->input = std::move(input);
   run->output = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kRun);
+  if (max_at_once_ > 1) run->footprint = footprint;
+  run->caller = ThisCaller();
+  run->may_go_beside = max_at_once_ > 1;
+  run->waits_beside = run->footprint != nullptr;
   std::shared_ptr<abi::LocalEvent> output = run->output;
-  if (runs_on == RunsOn::kCaller && StartsAtOnce(run->input)) {
+  if (runs_on == RunsOn::kCaller && StartsAtOnce(*run)) {
     if (run->input) run->input_status = run->input->Wait();
     Carry(*run);
     return output;
@@ -47,9 +78,9 @@ std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::L
     std::shared_ptr<Run> ready = weak.lock();
     if (!ready) return;
     std::unique_lock lock(self->mutex_);
-    ready->is_ready = true;
+    ready->stage = Stage::kWaiting;
     ready->input_status = status;
-    self->StartNext(lock);
+    self->StartWaiting(lock);
   };
   if (run->input) {
     run->input->OnSignal(become_ready);
@@ -59,18 +90,42 @@ std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::L
   return output;
 }
 
-void RunQueue::StartNext(std::unique_lock<std::mutex>&) {
-  if (is_running_ || waiting_.empty() || !waiting_.front()->is_ready) return;
-  is_running_ = true;
-  std::shared_ptr<Run> run = std::move(waiting_.front());
-  waiting_.pop_front();
-  run->queue = shared_from_this();
-  tasks_->Submit(std::move(run));
+void RunQueue::StartWaiting(std::unique_lock<std::mutex>&) {
+  size_t looked_at = 0;
+  for (auto next = waiting_.begin(); next != waiting_.end() && looked_at < kMaxLookedAt;) {
+    if (running_.size() == max_at_once_) return;
+    ++looked_at;
+    if ((*next)->stage == Stage::kBlocked || !IsFree(**next, next)) {
+      ++next;
+      continue;
+    }
+    const std::shared_ptr<Run> run = std::move(*next);
+    next = waiting_.erase(next);
+    running_.push_back(run.get());
+    run->queue = shared_from_this();
+    tasks_->Put(run);
+    run->stage = Stage::kSubmitted;
+    // A thread that waits wakes up anyway, and needs no other one; who comes later finds the run.
+    if (run->helpers > 0) {
+      run->stage.notify_all();
+    } else {
+      tasks_->Wake();
+    }
+  }
 }
 
 void RunQueue::Run::Carry() noexcept {
   const std::shared_ptr<RunQueue> in = std::move(queue);
   in->Carry(*this);
+}
+
+void RunQueue::Run::Help() {
+  // Runs without a footprint may wait for the input of another one.
+  if (waits_beside) {
+    ++helpers;
+    stage.wait(Stage::kWaiting);
+  }
+  tasks->Help(*this);
 }
 
 void RunQueue::Carry(Run& run) {
@@ -86,17 +141,22 @@ void RunQueue::Carry(Run& run) {
                       std::string("The run ended in an exception: ") + error.what() + ".");
     }
   }
+  if (run.waits_beside) {
+    // The work keeps what it points to.
+    const std::lock_guard lock(mutex_);
+    run.footprint = nullptr;
+  }
   run.work = nullptr;
   run.output->Complete(std::move(status), std::move(outputs));
   std::unique_lock lock(mutex_);
-  is_running_ = false;
-  StartNext(lock);
-  if (!is_running_ && waiting_.empty()) emptied_.notify_all();
+  std::erase(running_, &run);
+  StartWaiting(lock);
+  if (running_.empty() && waiting_.empty()) emptied_.notify_all();
 }
 
 void RunQueue::Drain() {
   std::unique_lock lock(mutex_);
-  emptied_.wait(lock, [this] { return !is_running_ && waiting_.empty(); });
+  emptied_.wait(lock, [this] { return running_.empty() && waiting_.empty(); });
 }
 
 }  // namespace onnxifi::plugin

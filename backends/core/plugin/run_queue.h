@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RunQueue: the runs of one graph, in the order of their calls. Each starts when its input event is
-// signalled and the run before it has finished; until then no thread waits for it.
+// signalled and the run before it has finished; until then no thread waits for it. Runs of several
+// threads go side by side where that cannot be noticed.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_RUN_QUEUE_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_RUN_QUEUE_H_
 
+#include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "backends/core/abi/event.h"
 #include "backends/core/base/status.h"
@@ -29,40 +33,69 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
   // adds it.
   enum class RunsOn : uint8_t { kWorker, kCaller };
 
-  // `worker` outlives every run.
-  explicit RunQueue(const Worker& worker) : tasks_(worker.tasks()) {}
+  // What a run reads and writes of its callers' memory.
+  class Footprint {
+   public:
+    virtual ~Footprint() = default;
+    // Whether neither of the two writes what the other reads or writes.
+    virtual bool IsApartFrom(const Footprint& other) const = 0;
+  };
+
+  // `worker` outlives every run. At most `max_at_once` runs are under way.
+  explicit RunQueue(const Worker& worker, int max_at_once = 1)
+      : tasks_(worker.tasks()), max_at_once_(static_cast<size_t>(max_at_once)) {}
 
   // `input` may be null for inputs that are ready. The event is signalled with the status of the
-  // work, or, without the work being done, with the status of `input` if that is an error.
+  // work, or, without the work being done, with the status of `input` if that is an error. With a
+  // `footprint`, which lives as long as the work, the run may go beside runs of other threads that
+  // have one apart from it, and before those of them that still wait.
   std::shared_ptr<abi::LocalEvent> Add(Work work, std::shared_ptr<abi::LocalEvent> input,
-                                       RunsOn runs_on = RunsOn::kWorker);
+                                       RunsOn runs_on = RunsOn::kWorker,
+                                       const Footprint* footprint = nullptr);
   // Blocks until the queue is empty.
   void Drain();
 
  private:
+  // Of a run: until its input is there, until it may begin, and from then on.
+  enum class Stage : uint8_t { kBlocked, kWaiting, kSubmitted };
+
   struct Run final : TaskQueue::Task, abi::StealableWork {
     void Carry() noexcept override;
-    void Help() override { tasks->Help(*this); }
+    bool MayGoBeside() const override { return may_go_beside; }
+    void Help() override;
+    // Whether it makes no difference which of the two is first.
+    bool IsApartFrom(const Run& other) const;
 
     std::shared_ptr<TaskQueue> tasks;
     std::shared_ptr<RunQueue> queue;  // while it is in `tasks`
     Work work;
     std::shared_ptr<abi::LocalEvent> input;
     std::shared_ptr<abi::LocalEvent> output;
-    bool is_ready = false;
+    const Footprint* footprint = nullptr;  // guarded by the queue's mutex
+    uint64_t caller = 0;  // the thread that added it
     base::Status input_status;
+    bool may_go_beside = false;  // runs of other graphs
+    // Whether it has a footprint: waits for runs that end by themselves, and for no input of
+    // others.
+    bool waits_beside = false;
+    std::atomic<Stage> stage = Stage::kBlocked;
+    // Threads that wait for the run, and carry it out when it may begin.
+    std::atomic<int> helpers = 0;
   };
 
-  // Whether a run that is added now starts now; if so, the queue counts as running.
-  bool StartsAtOnce(const std::shared_ptr<abi::LocalEvent>& input);
-  void StartNext(std::unique_lock<std::mutex>& lock);
+  // Whether a run that is added now starts now; if so, it counts as running.
+  bool StartsAtOnce(const Run& run);
+  // Whether a run may begin beside those under way and those that wait in front of `end`.
+  bool IsFree(const Run& run, std::deque<std::shared_ptr<Run>>::const_iterator end) const;
+  void StartWaiting(std::unique_lock<std::mutex>& lock);
   void Carry(Run& run);
 
   const std::shared_ptr<TaskQueue> tasks_;
+  const size_t max_at_once_;
   std::mutex mutex_;
   std::condition_variable emptied_;
   std::deque<std::shared_ptr<Run>> waiting_;
-  bool is_running_ = false;
+  std::vector<const Run*> running_;
 };
 
 }  // namespace onnxifi::plugin

@@ -236,6 +236,141 @@ TEST_F(RunQueueTest, NeverRunsTwoOfAQueueAtATime) {
   EXPECT_EQ(most, 1);
 }
 
+// Memory of one run, by a number: runs of one number share it.
+class Place final : public RunQueue::Footprint {
+ public:
+  explicit Place(int number) : number_(number) {}
+  bool IsApartFrom(const RunQueue::Footprint& other) const override {
+    return number_ != static_cast<const Place&>(other).number_;
+  }
+
+ private:
+  const int number_;
+};
+
+class RunsSideBySide : public RunQueueTest {
+ public:
+  // On a thread of its own, so that it is another caller.
+  std::shared_ptr<LocalEvent> AddAsAnother(RunQueue::Work work,
+                                           const RunQueue::Footprint* footprint,
+                                           RunQueue::RunsOn runs_on = RunQueue::RunsOn::kWorker) {
+    std::shared_ptr<LocalEvent> output;
+    std::thread caller([&] { output = wide->Add(std::move(work), nullptr, runs_on, footprint); });
+    caller.join();
+    return output;
+  }
+
+  std::shared_ptr<RunQueue> wide = std::make_shared<RunQueue>(worker, /*max_at_once=*/2);
+  const Place here{1};
+  const Place there{2};
+};
+
+TEST_F(RunsSideBySide, OfSeveralCallersApartFromEachOther) {
+  Gate gate;
+  const auto first = wide->Add(gate.Work(), nullptr, RunQueue::RunsOn::kWorker, &here);
+  gate.AwaitEntry();
+  // The worker is at the first; whoever waits carries out the second.
+  EXPECT_TRUE(AddAsAnother(Note(2), &there)->Wait().ok());
+  EXPECT_TRUE(*AddAsAnother(Note(3), &there, RunQueue::RunsOn::kCaller)->IsSignalled());
+  EXPECT_FALSE(*first->IsSignalled());
+  gate.Open();
+  EXPECT_TRUE(first->Wait().ok());
+  EXPECT_EQ(order, (std::vector<int>{2, 3}));
+}
+
+TEST_F(RunsSideBySide, NotInTheSameMemory) {
+  Gate gate;
+  const auto first = wide->Add(gate.Work(), nullptr, RunQueue::RunsOn::kWorker, &here);
+  gate.AwaitEntry();
+  const auto second = AddAsAnother(Note(2), &here, RunQueue::RunsOn::kCaller);
+  EXPECT_FALSE(second->WaitFor(milliseconds(30)).has_value());
+  // Nor past one that waits for its turn there.
+  const auto third = AddAsAnother(Note(3), &here);
+  EXPECT_FALSE(third->WaitFor(milliseconds(30)).has_value());
+  EXPECT_TRUE(AddAsAnother(Note(4), &there)->Wait().ok());
+  gate.Open();
+  EXPECT_TRUE(third->Wait().ok());
+  EXPECT_TRUE(first->Wait().ok());
+  EXPECT_TRUE(second->Wait().ok());
+  EXPECT_EQ(order, (std::vector<int>{4, 2, 3}));
+}
+
+// A thread that queues several runs and waits for the last has them all.
+TEST_F(RunsSideBySide, NotOfOneCaller) {
+  Gate gate;
+  const auto first = wide->Add(gate.Work(), nullptr, RunQueue::RunsOn::kWorker, &here);
+  gate.AwaitEntry();
+  const auto second = wide->Add(Note(2), nullptr, RunQueue::RunsOn::kCaller, &there);
+  EXPECT_FALSE(second->WaitFor(milliseconds(30)).has_value());
+  gate.Open();
+  EXPECT_TRUE(second->Wait().ok());
+  EXPECT_TRUE(*first->IsSignalled());
+}
+
+TEST_F(RunsSideBySide, NotWithoutAFootprint) {
+  Gate gate;
+  const auto first = wide->Add(gate.Work(), nullptr, RunQueue::RunsOn::kWorker, &here);
+  gate.AwaitEntry();
+  const auto second = AddAsAnother(Note(2), nullptr);
+  const auto third = AddAsAnother(Note(3), &there);
+  EXPECT_FALSE(second->WaitFor(milliseconds(30)).has_value());
+  EXPECT_FALSE(third->WaitFor(milliseconds(30)).has_value());
+  gate.Open();
+  EXPECT_TRUE(third->Wait().ok());
+  EXPECT_TRUE(first->Wait().ok());
+  EXPECT_EQ(order, (std::vector<int>{2, 3}));
+}
+
+// Threads that wait for their turn wake up when it comes, whatever the worker does.
+TEST_F(RunsSideBySide, AsManyAsThereMayBe) {
+  constexpr int kCallers = 6;
+  constexpr int kRuns = 300;
+  std::atomic<int> running = 0;
+  std::atomic<int> most = 0;
+  std::atomic<int> done = 0;
+  std::vector<std::atomic<int>> in_place(kCallers / 2);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&, caller] {
+      // Two callers each write the same memory.
+      const int place = caller / 2;
+      for (int k = 0; k < kRuns; ++k) {
+        const auto footprint = std::make_shared<Place>(place);
+        const auto work = [&, footprint, place](Outputs&) {
+          EXPECT_EQ(++in_place[static_cast<size_t>(place)], 1);
+          const int now = ++running;
+          int before = most;
+          while (before < now && !most.compare_exchange_weak(before, now)) continue;
+          std::this_thread::yield();
+          --running;
+          --in_place[static_cast<size_t>(place)];
+          ++done;
+          return base::Ok();
+        };
+        const auto runs_on = k % 3 == 0 ? RunQueue::RunsOn::kWorker : RunQueue::RunsOn::kCaller;
+        const auto output = wide->Add(work, nullptr, runs_on, footprint.get());
+        EXPECT_TRUE(k % 5 == 0 ? output->WaitFor(std::chrono::minutes(1))->ok()
+                               : output->Wait().ok());
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  wide->Drain();
+  EXPECT_EQ(done, kCallers * kRuns);
+  EXPECT_EQ(most, 2);
+}
+
+// A queue of another graph on the same worker.
+TEST_F(RunsSideBySide, BesideThoseOfOtherGraphs) {
+  Gate gate;
+  const auto other = std::make_shared<RunQueue>(worker, /*max_at_once=*/2);
+  const auto first = other->Add(gate.Work(), nullptr);
+  gate.AwaitEntry();
+  EXPECT_TRUE(wide->Add(Note(2), nullptr)->Wait().ok());
+  gate.Open();
+  EXPECT_TRUE(first->Wait().ok());
+}
+
 TEST_F(RunQueueTest, PassesOnTheStatusAndTheShapes) {
   const auto failed = queue->Add(
       [](Outputs& outputs) {

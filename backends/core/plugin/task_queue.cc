@@ -4,6 +4,7 @@
 
 #include "backends/core/plugin/task_queue.h"
 
+#include <algorithm>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -13,27 +14,44 @@ namespace onnxifi::plugin {
 using base::Code;
 using base::Status;
 
+void TaskQueue::Put(std::shared_ptr<Task> task) {
+  std::lock_guard lock(mutex_);
+  tasks_.push_back(std::move(task));
+}
+
 void TaskQueue::Submit(std::shared_ptr<Task> task) {
-  {
-    std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-  }
-  changed_.notify_one();
+  Put(std::move(task));
+  Wake();
+}
+
+void TaskQueue::Carry(std::shared_ptr<Task> task, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  task->Carry();
+  task = nullptr;
+  lock.lock();
 }
 
 void TaskQueue::CarryNext(std::unique_lock<std::mutex>& lock) {
   std::shared_ptr<Task> task = std::move(tasks_.front());
   tasks_.pop_front();
   is_busy_ = true;
-  lock.unlock();
-  task->Carry();
-  task = nullptr;
-  lock.lock();
+  Carry(std::move(task), lock);
   is_busy_ = false;
 }
 
 void TaskQueue::Help(const Task& task) {
   std::unique_lock lock(mutex_);
+  if (task.MayGoBeside()) {
+    const auto found = std::ranges::find(tasks_, &task, &std::shared_ptr<Task>::get);
+    if (found == tasks_.end()) return;
+    std::shared_ptr<Task> taken = std::move(*found);
+    tasks_.erase(found);
+    ++helpers_;
+    Carry(std::move(taken), lock);
+    --helpers_;
+    if (is_stopping_) changed_.notify_one();
+    return;
+  }
   if (is_busy_ || tasks_.empty() || tasks_.front().get() != &task) return;
   CarryNext(lock);
   if (!tasks_.empty() || is_stopping_) changed_.notify_one();
@@ -42,7 +60,8 @@ void TaskQueue::Help(const Task& task) {
 void TaskQueue::CarryAll() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return !is_busy_ && (is_stopping_ || !tasks_.empty()); });
+    changed_.wait(
+        lock, [this] { return !is_busy_ && (!tasks_.empty() || (is_stopping_ && helpers_ == 0)); });
     if (tasks_.empty()) return;
     CarryNext(lock);
   }

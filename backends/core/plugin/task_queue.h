@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // TaskQueue: tasks that are carried out in order by a thread of their own, or by threads that would
-// wait for them.
+// wait for them, and side by side where a task says that it may be.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_TASK_QUEUE_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_TASK_QUEUE_H_
@@ -16,7 +16,8 @@
 
 namespace onnxifi::plugin {
 
-// Tasks that are carried out in order, one at a time, by whoever has a thread for them. Threads:
+// Tasks that are carried out by whoever has a thread for them: in order and one at a time, but for
+// those that may go beside others, which a thread that waits for one begins at any time. Threads:
 // any.
 class TaskQueue {
  public:
@@ -24,23 +25,33 @@ class TaskQueue {
    public:
     virtual ~Task() = default;
     virtual void Carry() noexcept = 0;
+    // Never changes.
+    virtual bool MayGoBeside() const { return false; }
   };
 
   void Submit(std::shared_ptr<Task> task);
-  // Carries out `task` on the calling thread if it is the next one and none is under way.
+  // The two halves of Submit. Without the second, a thread that is about to call Help carries out
+  // the task.
+  void Put(std::shared_ptr<Task> task);
+  void Wake() { changed_.notify_one(); }
+  // Carries out `task` on the calling thread if nobody has begun it and it may go beside others, or
+  // is the next one and none is under way.
   void Help(const Task& task);
   // Carries out tasks until Stop was called and none is left.
   void CarryAll();
   void Stop();
 
  private:
-  // Carries out the first task; `lock` is held before and after.
+  // Carries out a task that was taken from the list; `lock` is held before and after.
+  static void Carry(std::shared_ptr<Task> task, std::unique_lock<std::mutex>& lock);
+  // The same with the first task, as the one that is under way.
   void CarryNext(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Task>> tasks_;
   bool is_busy_ = false;
+  int helpers_ = 0;  // who carry out tasks beside that
   bool is_stopping_ = false;
 };
 
