@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <set>
 #include <string>
@@ -609,8 +610,23 @@ TEST(SetIoAndRunGraph, BindsTheSameDescriptorsOnce) {
   Vector other("y", {0, 0, 0, 0});
   EXPECT_EQ(run(objects.x, other), ONNXIFI_STATUS_SUCCESS);
   EXPECT_EQ(count(), 2u);
+  // In turn, as several callers do.
   EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_SUCCESS);
-  EXPECT_EQ(count(), 3u);
+  EXPECT_EQ(run(objects.x, other), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(count(), 2u);
+  // Other inputs with the same outputs take the place of the first.
+  Vector input("x", {5, 6, 7, 8});
+  EXPECT_EQ(run(input, other), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(run(objects.x, other), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(count(), 4u);
+  // Of many the oldest goes.
+  std::deque<Vector> many;
+  for (int k = 0; k < 16; ++k) many.emplace_back("y", std::vector<float>(4));
+  for (Vector& y : many) EXPECT_EQ(run(objects.x, y), ONNXIFI_STATUS_SUCCESS);
+  for (Vector& y : many) EXPECT_EQ(run(objects.x, y), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(count(), 20u);
+  EXPECT_EQ(run(objects.x, objects.y), ONNXIFI_STATUS_SUCCESS);
+  EXPECT_EQ(count(), 21u);
   const onnxTensorDescriptorV1 right = objects.x.descriptor;
   const uint64_t shorter[] = {3};
   objects.x.descriptor.shape = shorter;
