@@ -55,7 +55,6 @@ line is wrong or something needed is missing; 3 a ratio exceeds --require-ratio,
 import argparse
 import datetime
 import importlib.metadata
-import importlib.util
 import json
 import os
 import pathlib
@@ -68,6 +67,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import private_python
 
 _HERE = pathlib.Path(__file__).resolve().parent
 _TREE = _HERE.parent
@@ -90,8 +91,6 @@ _DEFAULT_FILE = pathlib.Path()
 # Pool threads of the engine before spin for a moment; they are asleep after this.
 _PAUSE_S = 0.12
 _MOST_RUNS_PER_TURN = 2000
-# Set by the first of two processes, so that it is not tried again.
-_ENTERED = "ONNXIFI_COMPARE_PYTHON"
 
 
 def enter_private_python():
@@ -101,22 +100,7 @@ def enter_private_python():
     is_cuda = any(re.search(r"^--device[= ]cuda", " ".join(words[at : at + 2])) for at in range(len(words)))
     # Of CUDA's peers those are compared that are there.
     has_peers = not is_cuda and not any(word.startswith("--against-library") for word in words)
-    peers = (*(name for name in _PEERS if name not in _TORCH), "pnnx") if has_peers else ()
-    missing = [name for name in ("numpy", "onnx", *peers) if importlib.util.find_spec(name) is None]
-    if not missing:
-        return
-    if not (_TREE / "tools" / "setup").exists():
-        print(f"compare.py: Python has no {', '.join(missing)}.", file=sys.stderr)
-        sys.exit(2)
-    finder = [str(_TREE / "tools" / "setup"), *(["--compare"] if has_peers else []), "--print-python"]
-    private = subprocess.run(finder, capture_output=True, text=True, check=True).stdout.strip()
-    if not pathlib.Path(private).exists() or os.environ.get(_ENTERED) == private:
-        option = " --compare" if has_peers else ""
-        sentence = f"Python has no {', '.join(missing)}; run 'tools/setup{option}' first."
-        print(f"compare.py: {sentence}", file=sys.stderr)
-        sys.exit(2)
-    os.environ[_ENTERED] = private
-    os.execv(private, [private, __file__, *sys.argv[1:]])
+    private_python.enter(__file__, (*(name for name in _PEERS if name not in _TORCH), "pnnx") if has_peers else ())
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import threading
 import time
 
 import numpy
@@ -76,6 +77,11 @@ class _Onnxifi:
     def bind(self, inputs):
         self._outputs = self._graph.bind(inputs, self._place)
         return self._graph.run
+
+    def bind_caller(self, inputs):
+        graph = self._graph.for_another_caller()
+        graph.bind(inputs)
+        return graph.run
 
     def read_outputs(self):
         self._graph.take()
@@ -342,11 +348,16 @@ class _OpenVino:
             "CPU",
             {
                 "INFERENCE_NUM_THREADS": threads,
-                "NUM_STREAMS": 1,
-                "PERFORMANCE_HINT": "LATENCY",
+                **self._list_streams(options.get("serves_callers")),
                 "INFERENCE_PRECISION_HINT": "f32",
             },
         )
+
+    @staticmethod
+    def _list_streams(serves_callers):
+        if serves_callers:
+            return {"PERFORMANCE_HINT": "THROUGHPUT"}
+        return {"NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
 
     def load(self, path):
         self._compiled = self._core.compile_model(str(path), "CPU")
@@ -509,6 +520,28 @@ def _time_runs(run, count):
     return times
 
 
+def _time_callers(runs, seconds):
+    """Each run again and again from a thread of its own: the milliseconds of all, and those they took together."""
+    times = [[] for _ in runs]
+    start = time.perf_counter_ns()
+    end = start + round(seconds * 1e9)
+
+    def call(run, own):
+        before = time.perf_counter_ns()
+        while before < end:
+            run()
+            after = time.perf_counter_ns()
+            own.append((after - before) / 1e6)
+            before = after
+
+    threads = [threading.Thread(target=call, args=pair) for pair in zip(runs, times)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [value for own in times for value in own], (time.perf_counter_ns() - start) / 1e6
+
+
 def _serve(pipe, name, threads, options):
     """The process's main function: answers ("ok", result) or ("fault", sentence) per command."""
     engine = run = None
@@ -547,6 +580,13 @@ def _serve(pipe, name, threads, options):
                 warm_up, count = arguments
                 _time_runs(run, warm_up)
                 result = _time_runs(run, count)
+            elif command == "serve":
+                inputs, callers, seconds = arguments
+                bind = getattr(engine, "bind_caller", engine.bind)
+                copies = [{key: value.copy() for key, value in inputs.items()} for _ in range(callers)]
+                runs = [bind(copy) for copy in copies]
+                _time_callers(runs, seconds / 4)
+                result = _time_callers(runs, seconds)
             elif command == "profile":
                 result = engine.profile(*arguments)
             else:  # "end"
@@ -598,6 +638,11 @@ class Engine:
     def time(self, warm_up, count):
         """Returns the milliseconds of `count` runs after `warm_up` that are not timed."""
         return self._ask("time", warm_up, count)
+
+    def serve(self, inputs, callers, seconds):
+        """Runs the loaded model from so many threads at once, each with tensors of its own. Returns the
+        milliseconds of each run, and how many all took together."""
+        return self._ask("serve", inputs, callers, seconds)
 
     def profile(self, path, inputs):
         """Returns the steps of a run of ours, as onnxifi_library.Graph.profile does."""

@@ -266,6 +266,10 @@ class Graph:
         """Keeps what the graph reads until it is released, whoever forgets this object."""
         self._library.kept[self._handle.value] = content
 
+    def for_another_caller(self):
+        """The same graph with tensors of its own to bind, for runs beside those of this object."""
+        return Graph(self._library, self._handle)
+
     def release(self):
         self._library.functions.onnxReleaseGraph(self._handle)
         self._library.kept.pop(self._handle.value, None)
