@@ -23,6 +23,27 @@ class Parallel {
   // thread; they throw nothing. Any thread may call.
   virtual void For(int64_t count, int64_t grain,
                    const std::function<void(int64_t begin, int64_t end)>& body) = 0;
+
+  // While it lives, its thread is one that computes a run: beside others, loops are better left to
+  // the threads that have them than shared. `parallel` may be null.
+  class Caller {
+   public:
+    explicit Caller(Parallel* parallel) : parallel_(parallel) {
+      if (parallel_ != nullptr) parallel_->NoteCallers(1);
+    }
+    ~Caller() {
+      if (parallel_ != nullptr) parallel_->NoteCallers(-1);
+    }
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+
+   private:
+    Parallel* const parallel_;
+  };
+
+ private:
+  // So many more callers than before.
+  virtual void NoteCallers(int /*more*/) {}
 };
 
 // One range, on the calling thread.

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "backends/core/device/parallel.h"
 #include "backends/core/execution/whole_run.h"
 #include "backends/core/plugin/caller_memory.h"
 #include "backends/core/program/cost.h"
@@ -453,6 +454,7 @@ Status CompiledGraph::Execute(const abi::Binding& binding, execution::HostBounda
     }
   }
   CallerOutputs places(program, binding.tensors().outputs, prepared.outputs());
+  const device::Parallel::Caller caller(plan_->device().parallel());
   ++counters_.runs;
   // A run that is in the queue when this returns may outlive the binding.
   std::span<const std::shared_ptr<const void>> kept;

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -36,6 +37,8 @@ class DoubleConvolution {
     in_ = group_ * Roll(1, 9);
     out_ = group_ * Roll(1, 21);
     batch_ = Roll(1, 2);
+    // Nothing to compute is no fault.
+    if (Chance(6)) (Chance(50) ? batch_ : out_) = 0;
     Contract contract;
     contract.form = is_transposed_ ? Contract::Form::kConvTranspose : Contract::Form::kConv;
     contract.group = group_;
@@ -125,7 +128,9 @@ class DoubleConvolution {
     view.buffer = made_.program.AddBuffer(buffer);
     view.type = kDouble;
     int64_t stride = size;
-    for (const int64_t extent : extents) view.strides.emplace_back(stride /= extent);
+    for (const int64_t extent : extents) {
+      view.strides.emplace_back(stride /= std::max<int64_t>(1, extent));
+    }
     views.push_back(std::move(view));
   }
 

@@ -186,7 +186,8 @@ void ThreadPool::RunParts(int parts, const Body& body) {
   if (!is_started_) Start();
   // Callers beside this one have processors that workers would take from them.
   const int workers =
-      static_cast<int>(workers_.size()) - callers_alone_.load(std::memory_order_relaxed);
+      static_cast<int>(workers_.size()) - std::max(callers_alone_.load(std::memory_order_relaxed),
+                                                   callers_.load(std::memory_order_relaxed) - 1);
   if (workers <= 0) return run_alone();
   const int threads = std::min(parts, workers + 1);
   for (int thread = 0; thread < threads; ++thread) {

@@ -29,8 +29,8 @@ namespace onnxifi::threads {
 // longer than a part. Threads start with the first loop that has work for them, spin between loops
 // for about as long as it takes to wake one up, on a virtual machine 100 us and more, then sleep.
 // Threads: any thread may call. One loop has the workers at a time, less as many as there are other
-// callers in loops; a loop inside a loop, and one that comes while another caller has the workers,
-// runs on its caller alone, so callers never wait for one another.
+// callers in runs or in loops; a loop inside a loop, and one that comes while another caller has
+// the workers, runs on its caller alone, so callers never wait for one another.
 class ThreadPool final : public device::Parallel,
                          public dnnl::threadpool_interop::threadpool_iface {
  public:
@@ -106,6 +106,7 @@ class ThreadPool final : public device::Parallel,
     std::thread thread;
   };
 
+  void NoteCallers(int more) override { callers_ += more; }
   // Calls body(part, thread) for part 0 .. parts - 1.
   template <typename Body>
   void RunParts(int parts, const Body& body);
@@ -128,6 +129,7 @@ class ThreadPool final : public device::Parallel,
   std::atomic<uint32_t> unfinished_ = 0;
   std::atomic<int64_t> offered_at_ = 0;  // of steady_clock, the last offers
   std::atomic<int64_t> spin_ns_;
+  std::atomic<int> callers_ = 0;        // in runs
   std::atomic<int> callers_alone_ = 0;  // whose loops run beside the one that has the workers
   std::atomic<bool> is_stopping_ = false;
 };

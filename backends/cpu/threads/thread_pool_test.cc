@@ -152,6 +152,28 @@ TEST(ThreadPoolTest, ServesCallersAtTheSameTime) {
   for (const int64_t sum : sums) EXPECT_EQ(sum, 4950 * kRounds);
 }
 
+// Whoever computes a run beside another one has its loops to itself, between them too.
+TEST(ThreadPoolTest, KeepsLoopsOfRunsSideBySideOnTheirThreads) {
+  ThreadPool pool(2);
+  const std::thread::id here = std::this_thread::get_id();
+  std::atomic<int> elsewhere = 0;
+  const auto loop = [&] {
+    pool.For(8, 1, [&](int64_t, int64_t) {
+      elsewhere += std::this_thread::get_id() == here ? 0 : 1;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    });
+  };
+  const device::Parallel::Caller caller(&pool);
+  {
+    const device::Parallel::Caller other(&pool);
+    for (int round = 0; round < 50; ++round) loop();
+    EXPECT_EQ(elsewhere, 0);
+  }
+  // A worker joins sooner or later, where the system grants one.
+  for (int round = 0; round < 10000 && elsewhere == 0; ++round) loop();
+  EXPECT_GT(elsewhere, 0);
+}
+
 // One caller is in a loop alone, begun while another had the worker: the other's next loops stay on
 // their thread until it is done.
 TEST(ThreadPoolTest, GivesWayToOtherCallers) {
