@@ -837,7 +837,7 @@ struct GraphOptions {
   bool profile = false;
   // Inputs and outputs may be of any kind and are bound by Graph::SetValues.
   bool values = false;
-  // Products and bfloat16 may be rounded otherwise than operators are defined.
+  // Products, bfloat16 and float16 may be rounded otherwise than operators are defined.
   bool fast_algorithms = true;
   // ONNXIFI_SDK_PRECISION_*: to what operands of products may be rounded.
   uint32_t precision = ONNXIFI_SDK_PRECISION_FLOAT32;

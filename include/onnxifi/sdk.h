@@ -58,9 +58,9 @@ extern "C" {
 #define ONNXIFI_SDK_GRAPH_PROPERTY_VALUES ((uint64_t)1 << 50)
 
 /*
- * Value: 0 has sums of products computed, and bfloat16 rounded after each node, as operators are
- * defined. 1 is the default: sums may be those of algorithms with errors of up to 8 times that,
- * such as Winograd's, and bfloat16 float32 between nodes. Any other value is INVALID_PROPERTY.
+ * Value: 0 has sums of products computed, and 16-bit floats rounded after each node, as operators
+ * are defined. 1 is the default: sums may be those of algorithms with 8 times the error, such as
+ * Winograd's, and 16-bit floats of networks float32 between nodes. Others are INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS ((uint64_t)1 << 51)
 

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "backends/core/program/body_exprs.h"
+#include "backends/core/program/product_operand.h"
 
 namespace onnxifi::program {
 namespace {
@@ -28,14 +29,34 @@ bool IsLeaky(const ExprPool& pool, const ExprNode& select) {
          std::ranges::find(below.operands, x) != below.operands.end();
 }
 
-bool IsContinuous(const ExprPool& pool, const std::vector<ExprId>& nodes) {
+// Those of `nodes`, operands first, that may change with elements of `type`.
+std::unordered_set<ExprId> FindVarying(const ExprPool& pool, const std::vector<ExprId>& nodes,
+                                       ElementType type) {
+  std::unordered_set<ExprId> varying;
+  for (const ExprId id : nodes) {
+    const ExprNode& node = pool[id];
+    // What a reduction has so far is made of its elements.
+    const bool is_element = node.op == ExprOp::kLoad && node.type == type;
+    const bool is_of_elements = node.op == ExprOp::kState || node.op == ExprOp::kOther ||
+                                node.op == ExprOp::kRow || node.op == ExprOp::kAccumulator;
+    if (is_element || is_of_elements || std::ranges::any_of(node.operands, [&](ExprId operand) {
+          return varying.contains(operand);
+        })) {
+      varying.insert(id);
+    }
+  }
+  return varying;
+}
+
+bool IsContinuous(const ExprPool& pool, const std::vector<ExprId>& nodes, ElementType type) {
+  const std::unordered_set<ExprId> varying = FindVarying(pool, nodes, type);
   std::unordered_set<ExprId> conditions;  // that only choose between sides which meet
   for (const ExprId id : nodes) {
     if (pool[id].op == ExprOp::kSelect && IsLeaky(pool, pool[id])) {
       conditions.insert(pool[id].operands[0]);
     }
   }
-  return std::ranges::all_of(nodes, [&](ExprId id) {
+  return std::ranges::all_of(varying, [&](ExprId id) {
     const ExprNode& node = pool[id];
     switch (node.op) {
       case ExprOp::kSign:
@@ -53,7 +74,7 @@ bool IsContinuous(const ExprPool& pool, const std::vector<ExprId>& nodes) {
       case ExprOp::kLess:
         return conditions.contains(id);
       case ExprOp::kSelect:
-        return !conditions.contains(node.operands[0]) || IsLeaky(pool, node);
+        return !varying.contains(node.operands[0]) || IsLeaky(pool, node);
       case ExprOp::kCast:
         return tensor::IsFloat(node.type) || !tensor::IsFloat(pool[node.operands[0]].type);
       default:
@@ -64,16 +85,19 @@ bool IsContinuous(const ExprPool& pool, const std::vector<ExprId>& nodes) {
 
 }  // namespace
 
-bool KeptPrecision::IsKept(ElementType type) { return type == ElementType::kBfloat16; }
+bool KeptPrecision::IsKept(ElementType type, Scope scope) {
+  return type == ElementType::kBfloat16 ||
+         (type == ElementType::kFloat16 && scope == Scope::kNetwork);
+}
 
-KeptPrecision::KeptPrecision(const Program& program, const Step& reader)
+KeptPrecision::KeptPrecision(const Program& program, const Step& reader, Scope scope)
     : program_(program), reader_(reader) {
   if (!program.has_fast_algorithms || reader.writes.empty()) return;
   const ElementType type = reader.writes[0].type;
   may_read_unrounded_ =
-      IsKept(type) &&
+      IsKept(type, scope) &&
       std::ranges::all_of(reader.writes, [&](const View& write) { return write.type == type; }) &&
-      IsContinuous(program.exprs, Reachable(program.exprs, BodyExprs(reader)));
+      IsContinuous(program.exprs, Reachable(program.exprs, BodyExprs(reader)), type);
 }
 
 ExprId KeptPrecision::Unrounded(ExprId cast, const Step& producer, ExprId root) const {
@@ -95,19 +119,23 @@ ExprId KeptPrecision::Unrounded(ExprId cast, const Step& producer, ExprId root) 
 
 bool KeptPrecision::MayWiden(size_t number) const {
   const ExprPool& pool = program_.exprs;
-  if (!may_read_unrounded_ || reader_.reads[number].type != reader_.writes[0].type) return false;
+  const ElementType type = reader_.reads[number].type;
+  if (!may_read_unrounded_ || type != reader_.writes[0].type) return false;
   const ExprIds roots = BodyExprs(reader_);
-  const auto is_load = [&](ExprId id) {
-    return pool[id].op == ExprOp::kLoad && pool[id].payload == number;
-  };
+  // The elements, and what chooses among them and others.
+  std::unordered_set<ExprId> elements;
   return std::ranges::all_of(Reachable(pool, roots), [&](ExprId id) {
     const ExprNode& node = pool[id];
-    if (is_load(id)) {
-      const bool is_root = std::ranges::find(roots, id) != roots.end();
-      return node.operands.empty() && (!is_root || reader_.As<Map>() != nullptr);
+    const auto is_element = [&](ExprId operand) { return elements.contains(operand); };
+    const bool is_load = node.op == ExprOp::kLoad && node.payload == number;
+    const bool is_choice = node.op == ExprOp::kSelect && node.type == type &&
+                           std::ranges::any_of(node.operands, is_element);
+    if (is_load || is_choice) {
+      elements.insert(id);
+      return std::ranges::find(roots, id) == roots.end() || reader_.As<Map>() != nullptr;
     }
-    if (std::ranges::none_of(node.operands, is_load)) return true;
-    return node.op == ExprOp::kCast && tensor::IsFloat(node.type) && !IsKept(node.type);
+    if (std::ranges::none_of(node.operands, is_element)) return true;
+    return node.op == ExprOp::kCast && IsWidening(type, node.type) && node.type != type;
   });
 }
 

@@ -75,7 +75,8 @@ using PrefersWideFloats = std::function<bool(const Program& program, const Step&
 // Has Maps widen the tensors of narrow floats that such steps read, once for all readers, and round
 // their results, where the device prefers it. Of a constant that is a matter of loading. With fast
 // algorithms, element-wise steps and rows of bfloat16, where all its products are widened, stay in
-// float32 too, and only what leaves them is rounded.
+// float32 too, and only what leaves them is rounded; of float16 where a program multiplies by
+// weights.
 void WidenFloats(Program& program, const PrefersWideFloats& prefers);
 
 // Moves what a Map multiplies each output channel of a product by into the product's weights, where

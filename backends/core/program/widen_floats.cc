@@ -33,6 +33,7 @@ class Widener {
 
   void Run() {
     std::vector<Step> steps = std::move(program_.steps);
+    if (MultipliesWeights(steps)) scope_ = KeptPrecision::Scope::kNetwork;
     std::vector<bool> are_preferred;
     for (const Step& step : steps) {
       const bool has_narrow = IsSum(step) && HasNarrow(step);
@@ -40,21 +41,22 @@ class Widener {
       if (!has_narrow) continue;
       std::set<ElementType>& types = are_preferred.back() ? kept_types_ : products_;
       for (const View& read : step.reads) {
-        if (KeptPrecision::IsKept(read.type)) types.insert(read.type);
+        if (KeptPrecision::IsKept(read.type, scope_)) types.insert(read.type);
       }
     }
     // What a product takes as it is, is not widened in between.
     for (const ElementType type : products_) kept_types_.erase(type);
     if (!program_.has_fast_algorithms) kept_types_.clear();
     FindRounded(steps, are_preferred);
+    FindKept(steps, are_preferred);
     for (size_t number = 0; number < steps.size(); ++number) {
       Step& step = steps[number];
       if (are_preferred[number]) {
         for (View& read : step.reads) WidenRead(read, step);
-        AddWithWideResult(std::move(step));
+        AddWithWideResult(std::move(step), /*is_preferred=*/true);
       } else if (IsArithmetic(step)) {
         WidenReadsBetween(step);
-        AddWithWideResult(std::move(step));
+        AddWithWideResult(std::move(step), /*is_preferred=*/false);
       } else {
         Add(std::move(step));
       }
@@ -66,6 +68,25 @@ class Widener {
   static bool IsSum(const Step& step) {
     return step.As<Contract>() != nullptr || step.As<Window>() != nullptr;
   }
+  // Whether a product's operand is computed from constants alone: a program that has such is no
+  // function of ONNX.
+  bool MultipliesWeights(const std::vector<Step>& steps) const {
+    std::set<BufferId> constant;
+    const auto is_constant = [&](const View& view) {
+      return view.buffer == kNoBuffer || constant.contains(view.buffer) ||
+             program_.buffers[view.buffer].kind == Buffer::Kind::kConstant;
+    };
+    for (const Step& step : steps) {
+      if (step.As<Contract>() != nullptr) {
+        if (is_constant(step.reads[0]) || is_constant(step.reads[1])) return true;
+      } else if (step.As<Map>() != nullptr && std::ranges::all_of(step.reads, is_constant)) {
+        for (const View& write : step.writes) constant.insert(write.buffer);
+      }
+    }
+    return false;
+  }
+  KeptPrecision KeptIn(const Step& step) const { return {program_, step, scope_}; }
+
   // Whether the step is one between sums, of a type that is kept wide there. What a model rounds
   // from a wider type on purpose stays as it is.
   bool IsArithmetic(const Step& step) const {
@@ -92,10 +113,49 @@ class Widener {
       const bool is_arithmetic = !are_preferred[number] && IsArithmetic(step);
       for (size_t read = 0; read < step.reads.size(); ++read) {
         if (step.reads[read].buffer == kNoBuffer) continue;
-        if (is_arithmetic && KeptPrecision(program_, step).MayWiden(read)) continue;
+        if (is_arithmetic && KeptIn(step).MayWiden(read)) continue;
         rounded_.insert(step.reads[read].buffer);
       }
     }
+  }
+
+  // Marks the buffers whose elements exist unrounded: nobody needs them otherwise, and whoever
+  // writes there has float32, or copies.
+  void FindKept(const std::vector<Step>& steps, const std::vector<bool>& are_preferred) {
+    if (kept_types_.empty()) return;
+    std::set<BufferId> others;  // that somebody writes who has no float32
+    for (size_t number = 0; number < steps.size(); ++number) {
+      const Step& step = steps[number];
+      const bool is_wide_or_copy = GivesWide(step, are_preferred[number]) ||
+                                   (step.As<Map>() != nullptr && IsArithmetic(step));
+      for (const View& write : step.writes) {
+        if (!is_wide_or_copy || !write.guards.empty()) others.insert(write.buffer);
+      }
+    }
+    for (size_t number = 0; number < steps.size(); ++number) {
+      const Step& step = steps[number];
+      if (step.writes.size() != 1) continue;
+      const View& write = step.writes[0];
+      if (!kept_types_.contains(write.type) || !IsWidened(write) ||
+          program_.buffers[write.buffer].kind != Buffer::Kind::kTemporary ||
+          rounded_.contains(write.buffer) || others.contains(write.buffer)) {
+        continue;
+      }
+      // Copies of what was rounded alone would only be larger.
+      const bool is_copy_of_kept = std::ranges::any_of(
+          step.reads, [&](const View& read) { return unrounded_.contains(read.buffer); });
+      if (GivesWide(step, are_preferred[number]) || is_copy_of_kept) {
+        unrounded_.insert(write.buffer);
+      }
+    }
+  }
+  // Whether the step's last operation is to round its only result from float32.
+  bool GivesWide(const Step& step, bool is_preferred) const {
+    if (!is_preferred && !IsArithmetic(step)) return false;
+    if (step.writes.size() != 1) return false;
+    const ExprNode& root = program_.exprs[BodyExprs(step).back()];
+    return root.op == ExprOp::kCast && IsNarrow(root.type) && root.type == step.writes[0].type &&
+           program_.exprs[root.operands[0]].type == kWide;
   }
 
   // Whether all of a buffer is of the type that the view has; elements under another type are none.
@@ -141,6 +201,13 @@ class Widener {
     ReplaceLoads(number, step);
   }
 
+  bool IsLookedUp(const Step& step, uint64_t number) const {
+    return std::ranges::any_of(Reachable(program_.exprs, BodyExprs(step)), [&](ExprId id) {
+      const ExprNode& node = program_.exprs[id];
+      return node.op == ExprOp::kLoad && node.payload == number && !node.operands.empty();
+    });
+  }
+
   // Puts the reads of what was not rounded yet on that, and those of constants on wide ones, which
   // are computed once.
   void WidenReadsBetween(Step& step) {
@@ -148,9 +215,11 @@ class Widener {
       View& read = step.reads[number];
       if (!IsWidened(read)) continue;
       const auto at = kept_.find(read.buffer);
-      const bool is_constant = program_.buffers[read.buffer].kind == Buffer::Kind::kConstant;
+      // Of a table that is looked up, a few rows are read.
+      const bool is_constant = program_.buffers[read.buffer].kind == Buffer::Kind::kConstant &&
+                               !IsLookedUp(step, number);
       if (at == kept_.end() && !is_constant) continue;
-      if (!KeptPrecision(program_, step).MayWiden(number)) continue;
+      if (!KeptIn(step).MayWiden(number)) continue;
       if (at != kept_.end()) {
         read.buffer = at->second;
         read.type = kWide;
@@ -182,32 +251,48 @@ class Widener {
     for (ExprId* id : BodyExprs(step)) *id = Rewrite(program_.exprs, *id, replace, done);
   }
 
-  // Where the step's last operation is to round its only result, a Map does that.
-  void AddWithWideResult(Step step) {
-    ExprIds& roots = RootsOf(step);
-    const ExprNode& root = program_.exprs[roots[0]];
-    if (roots.size() != 1 || root.op != ExprOp::kCast || !IsNarrow(root.type) ||
-        program_.exprs[root.operands[0]].type != kWide) {
-      return Add(std::move(step));
-    }
+  // Where the step's last operation is to round its only result, a Map does that; of a buffer that
+  // exists unrounded too, from there.
+  void AddWithWideResult(Step step, bool is_preferred) {
+    const bool is_kept = step.writes.size() == 1 && unrounded_.contains(step.writes[0].buffer);
+    // Of other steps the Map would be one more.
+    if (!is_kept && !(is_preferred && GivesWide(step, is_preferred))) return Add(std::move(step));
+    ExprId& root = RootsOf(step)[0];
+    root = Unrounded(root);
+    const View result = step.writes[0];
     Shape shape = step.domain;
     if (const Reduce* reduce = step.As<Reduce>()) shape.resize(shape.size() - reduce->axes);
-    const View& written = step.writes[0];
-    const Buffer& buffer = program_.buffers[written.buffer];
-    const bool is_kept = kept_types_.contains(written.type) && IsWidened(written) &&
-                         !rounded_.contains(written.buffer) &&
-                         tensor::Product(buffer.shape) == tensor::Product(shape) &&
-                         IsDense({written, shape});
-    // Of other steps it would be one more.
-    if (!IsSum(step) && !is_kept) return Add(std::move(step));
-    const BufferId wide = program_.AddBuffer({Buffer::Kind::kTemporary, kWide, shape});
-    const View sums = DenseView(wide, kWide, shape);
-    const View result = std::exchange(step.writes[0], sums);
+    View sums = result;
+    sums.type = kWide;
+    if (is_kept) {
+      const auto [at, is_new] = twins_.try_emplace(result.buffer, kNoBuffer);
+      if (is_new) {
+        const Shape whole = program_.buffers[result.buffer].shape;
+        at->second = program_.AddBuffer({Buffer::Kind::kTemporary, kWide, whole});
+      }
+      sums.buffer = at->second;
+    } else {
+      sums = DenseView(program_.AddBuffer({Buffer::Kind::kTemporary, kWide, shape}), kWide, shape);
+    }
+    step.writes[0] = sums;
     const int node = step.node;
-    roots[0] = root.operands[0];
     Add(std::move(step));
     AddCast(sums, result, shape, node);
-    if (is_kept) wide_[result.buffer] = kept_[result.buffer] = wide;
+    if (is_kept) wide_[result.buffer] = kept_[result.buffer] = sums.buffer;
+  }
+
+  // A result of a narrow type before it was rounded: what was cast to it, and of a choice among
+  // such, the choice; else the same in float32.
+  ExprId Unrounded(ExprId id) {
+    const ExprNode node = program_.exprs[id];
+    if (node.op == ExprOp::kCast && program_.exprs[node.operands[0]].type == kWide) {
+      return node.operands[0];
+    }
+    ExprPool* const pool = &program_.exprs;
+    if (node.op != ExprOp::kSelect) return Cast(Expr(pool, id), kWide).id();
+    const ExprId chosen = Unrounded(node.operands[1]);
+    const ExprId other = Unrounded(node.operands[2]);
+    return Select(Expr(pool, node.operands[0]), Expr(pool, chosen), Expr(pool, other)).id();
   }
 
   static ExprIds& RootsOf(Step& step) {
@@ -224,6 +309,9 @@ class Widener {
   std::set<ElementType> kept_types_;  // of which what is not rounded goes from step to step
   std::set<ElementType> products_;    // of operands that a product takes as they are
   std::set<BufferId> rounded_;        // that are seen as the model has them
+  std::set<BufferId> unrounded_;      // that exist in float32 too, before they are rounded
+  std::unordered_map<BufferId, BufferId> twins_;  // of those, what is in float32
+  KeptPrecision::Scope scope_ = KeptPrecision::Scope::kFunction;
   // At this point: wide copies of buffers, and those of them that were not rounded.
   std::unordered_map<BufferId, BufferId> wide_, kept_;
 };

@@ -298,7 +298,136 @@ TEST(WidenFloatsTest, SumsOfRowsStayWide) {
   }
 }
 
-// To types of 8 bits numbers are quantized, and float16 is what ONNX expects only so.
+// A constant of numbers that differ, in `type`.
+Operand Weights(ProgramMaker& maker, int64_t rows, int64_t columns, ElementType type) {
+  std::vector<float> numbers;
+  for (int64_t k = 0; k < rows * columns; ++k) {
+    numbers.push_back(static_cast<float>(k % 7) / 9 - 0.3F);
+  }
+  const Operand constant =
+      maker.Constant(tensor::Tensor::FromValues<float>(kFloat32, {rows, columns}, numbers));
+  return maker.Map({rows, columns}, {constant}, To(type));
+}
+
+// x times weights, `between` them and a second product, and the output in float32.
+std::function<void(ProgramMaker&)> Network(
+    ElementType type, ElementType kept,
+    const std::function<Operand(ProgramMaker&, const Operand&)>& between) {
+  return [type, kept, between](ProgramMaker& maker) {
+    const auto in_kept = [&](const Operand& x) {
+      return kept == type ? x : maker.Map(x.shape, {x}, To(kept));
+    };
+    const Operand x = maker.Map({6, 6}, {maker.Input({6, 6})}, To(type));
+    const Operand first = Product(maker, in_kept(x), in_kept(Weights(maker, 6, 6, type)));
+    const Operand read = between(maker, first);
+    const Operand weights = Weights(maker, 6, 6, type);
+    const Operand last = Product(maker, read, in_kept(weights));
+    maker.Output(maker.Map({6, 6}, {maker.Map({6, 6}, {last}, To(type))}, To(kFloat32)));
+  };
+}
+
+Operand Concatenated(ProgramMaker& maker, const std::vector<Operand>& parts, int64_t rows,
+                     int64_t columns) {
+  const Operand whole = maker.Temporary({rows, columns}, parts[0].type());
+  int64_t column = 0;
+  for (const Operand& part : parts) {
+    Operand target = whole;
+    target.shape = part.shape;
+    target.view.offset = column;
+    maker.MapTo(target, {part}, [](ExprPool&, const std::vector<Expr>& loads) { return loads[0]; });
+    column += part.shape[1].constant();
+  }
+  return whole;
+}
+
+// What copies, chooses and looks up does so before anything is rounded.
+TEST(WidenFloatsTest, InANetworkNothingIsRoundedOfFloat16Either) {
+  const std::function<Operand(ProgramMaker&, const Operand&)> betweens[] = {
+      [](ProgramMaker& maker, const Operand& x) {
+        return maker.Map({6, 6}, {x}, Node(x.type(), Third));
+      },
+      [](ProgramMaker& maker, const Operand& x) {  // two tensors in one
+        Operand left = x;
+        left.shape = {6, 2};
+        Operand right = maker.Map({6, 6}, {x}, Node(x.type(), Third));
+        right.shape = {6, 4};
+        return Concatenated(maker, {left, right}, 6, 6);
+      },
+      [](ProgramMaker& maker, const Operand& x) {  // a triangle of it
+        return maker.Map({6, 6}, {x}, [&x](ExprPool& pool, const std::vector<Expr>& loads) {
+          return Select(Coordinate(pool, 0) < Coordinate(pool, 1), loads[0],
+                        program::Constant(pool, x.type(), -0.5));
+        });
+      },
+      [](ProgramMaker& maker, const Operand& x) {  // rows from below
+        return maker.Map({6, 6}, {x}, [](ExprPool& pool, const std::vector<Expr>& loads) {
+          const Expr row = IntConstant(pool, kInt64, 5) - Coordinate(pool, 0);
+          return LoadAt(pool, loads[0].type(), 0, {{row, Coordinate(pool, 1)}});
+        });
+      },
+  };
+  for (const ElementType type : {kFloat16, kBfloat16}) {
+    for (const auto& between : betweens) {
+      const Program program = WidenedFast(Network(type, type, between));
+      EXPECT_EQ(RunOnNumbers(program), ResultsOf(Network(type, kFloat32, between)))
+          << ToString(program);
+      EXPECT_NE(RunOnNumbers(program), ResultsOf(Network(type, type, between)))
+          << "the numbers tell nothing";
+    }
+  }
+}
+
+TEST(WidenFloatsTest, WhatANetworkRoundsOrDecidesStaysSo) {
+  const auto floor = [](Expr x) { return Unary(ExprOp::kFloor, x * Like(x, 3)); };
+  const std::function<Operand(ProgramMaker&, const Operand&)> betweens[] = {
+      [floor](ProgramMaker& maker, const Operand& x) {
+        return maker.Map({6, 6}, {x}, Node(x.type(), floor));
+      },
+      [](ProgramMaker& maker, const Operand& x) {  // that of the larger element of two
+        const Operand turned = Permute(x, {1, 0});
+        return maker.Map({6, 6}, {x, turned}, [](ExprPool&, const std::vector<Expr>& loads) {
+          return Select(Cast(loads[0], kFloat32) < Cast(loads[1], kFloat32), loads[0],
+                        Cast(Like(Cast(loads[0], kFloat32), 1), loads[0].type()));
+        });
+      },
+      [](ProgramMaker& maker, const Operand& x) {  // the row that an element says
+        return maker.Map({6, 6}, {x}, [](ExprPool& pool, const std::vector<Expr>& loads) {
+          const Expr size = Cast(loads[0], kFloat32);
+          const Expr row = Select(size < Like(size, 0), IntConstant(pool, kInt64, 1),
+                                  IntConstant(pool, kInt64, 4));
+          return LoadAt(pool, loads[0].type(), 0, {{row, Coordinate(pool, 1)}});
+        });
+      },
+  };
+  for (const ElementType type : {kFloat16, kBfloat16}) {
+    for (const auto& between : betweens) {
+      const auto make = Network(type, type, between);
+      EXPECT_EQ(RunOnNumbers(WidenedFast(make)), ResultsOf(make));
+    }
+  }
+}
+
+// A table that is looked up stays as small as it is.
+TEST(WidenFloatsTest, TablesAreNotWidened) {
+  ProgramMaker maker;
+  const Operand table = maker.Constant(tensor::Tensor::FromValues<uint16_t>(
+      kFloat16, {50, 6}, std::vector<uint16_t>(50 * 6, 0x3555)));
+  const Operand numbers = maker.Input({6}, kInt64);
+  const Operand rows =
+      maker.Map({6, 6}, {table, numbers}, [](ExprPool& pool, const std::vector<Expr>&) {
+        const Expr at[] = {Load(pool, kInt64, 1), Coordinate(pool, 1)};
+        return Cast(Third(Cast(LoadAt(pool, kFloat16, 0, at), kFloat32)), kFloat16);
+      });
+  maker.Output(
+      maker.Map({6, 6}, {Product(maker, rows, Weights(maker, 6, 6, kFloat16))}, To(kFloat32)));
+  WidenFloats(maker.program, PreferAll);
+  for (const Step& step : maker.program.steps) {
+    EXPECT_TRUE(step.domain != Shape({50, 6})) << ToString(maker.program);
+  }
+}
+
+// To types of 8 bits numbers are quantized, and a function of float16 without weights is what ONNX
+// expects only so.
 TEST(WidenFloatsTest, OtherTypesAreRoundedBetweenProducts) {
   for (const ElementType type : {kFloat8E4M3Fn, kFloat16}) {
     const auto make = Chain(type, [](ProgramMaker& maker, const Operand& x) {
