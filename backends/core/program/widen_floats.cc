@@ -6,7 +6,9 @@
 // too, so that nothing is left of the narrow type where nobody asks for it.
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <numbers>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "backends/core/program/kept_precision.h"
 #include "backends/core/program/passes.h"
 #include "backends/core/program/product_operand.h"
+#include "backends/core/tensor/float_format.h"
 
 namespace onnxifi::program {
 namespace {
@@ -56,6 +59,7 @@ class Widener {
         AddWithWideResult(std::move(step), /*is_preferred=*/true);
       } else if (IsArithmetic(step)) {
         WidenReadsBetween(step);
+        ReplaceRoots(step);
         AddWithWideResult(std::move(step), /*is_preferred=*/false);
       } else {
         Add(std::move(step));
@@ -199,6 +203,29 @@ class Widener {
     read.buffer = at->second;
     read.type = kWide;
     ReplaceLoads(number, step);
+  }
+
+  // Numbers that are sqrt(2), or its inverse, as far as the step's type can tell become just that,
+  // by which the function that they are a part of is known. That is less than a rounding.
+  void ReplaceRoots(Step& step) {
+    const auto widened = [type = step.writes[0].type](float exact) {
+      return type == ElementType::kFloat16
+                 ? tensor::Float16Format::Decode(tensor::Float16Format::Encode(exact, true))
+                 : tensor::Bfloat16Format::Decode(tensor::Bfloat16Format::Encode(exact));
+    };
+    std::unordered_map<ExprId, ExprId> done;
+    const auto replace = [&](ExprId id) -> ExprId {
+      const ExprNode& node = program_.exprs[id];
+      if (node.op != ExprOp::kConstant || node.type != kWide) return kNoExpr;
+      const double number = std::bit_cast<tensor::Scalar>(node.payload).f;
+      for (const double exact : {std::numbers::sqrt2, std::numbers::sqrt2 / 2}) {
+        if (number == static_cast<double>(widened(static_cast<float>(exact)))) {
+          return Constant(program_.exprs, kWide, exact).id();
+        }
+      }
+      return kNoExpr;
+    };
+    for (ExprId* id : BodyExprs(step)) *id = Rewrite(program_.exprs, *id, replace, done);
   }
 
   bool IsLookedUp(const Step& step, uint64_t number) const {

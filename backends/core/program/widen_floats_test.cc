@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <numbers>
+#include <utility>
 #include <vector>
 
 #include "backends/core/execution/testing/run_on_numbers.h"
@@ -373,6 +375,23 @@ TEST(WidenFloatsTest, InANetworkNothingIsRoundedOfFloat16Either) {
           << ToString(program);
       EXPECT_NE(RunOnNumbers(program), ResultsOf(Network(type, type, between)))
           << "the numbers tell nothing";
+    }
+  }
+}
+
+// Both types have the same numbers for sqrt(2) and its inverse.
+TEST(WidenFloatsTest, RootsAreThoseOfFloat32) {
+  for (const auto& [narrow, exact] : {std::pair{1.4140625, std::numbers::sqrt2},
+                                      std::pair{0.70703125, std::numbers::sqrt2 / 2}}) {
+    const auto between = [narrow, exact](ProgramMaker& maker, const Operand& x) {
+      const bool is_wide = x.type() == kFloat32;
+      return maker.Map({6, 6}, {x}, Node(x.type(), [&](Expr value) {
+                         return value * Like(value, is_wide ? exact : narrow);
+                       }));
+    };
+    for (const ElementType type : {kFloat16, kBfloat16}) {
+      const Program program = WidenedFast(Network(type, type, between));
+      EXPECT_EQ(RunOnNumbers(program), ResultsOf(Network(type, kFloat32, between)));
     }
   }
 }
