@@ -178,6 +178,15 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
       return selector.PrefersAttention({of, step});
     });
   }));
+  // Attention writes in any order, other than the product that it began as.
+  const bool has_attention = std::ranges::any_of(program.steps, [](const program::Step& step) {
+    return step.As<program::Attention>() != nullptr;
+  });
+  if (has_attention) {
+    ONNXIFI_RETURN_IF_ERROR(RunPass("forward_copies", times, program, [&](Program& whole) {
+      program::ForwardCopies(whole, accepts);
+    }));
+  }
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
   ONNXIFI_RETURN_IF_ERROR(RunPass("order_fusable_steps", times, program, [&](Program& whole) {
     program::OrderFusableSteps(whole, [&selector](const Program& of, const program::Step& first,

@@ -158,7 +158,8 @@ class Forwarder {
     const BufferId target = copy.writes[0].buffer;
     if (!CanMove(source, target)) return;
     const std::optional<Placement> placement = FindPlacement(copy);
-    if (!placement || !IsRoomFree(*placement, number, source, target)) return;
+    if (!placement) return ForwardAttention(number);
+    if (!IsRoomFree(*placement, number, source, target)) return;
     std::optional<std::map<int, Step>> moved = Moved(*placement, number, source, target);
     if (!moved) return;
     for (const auto& [step, after] : *moved) {
@@ -174,6 +175,63 @@ class Forwarder {
     // Without writes it goes with the dead steps.
     copy.reads.clear();
     copy.writes.clear();
+  }
+
+  // Attention writes rows of values wherever they belong: what is only copied once, in an order of
+  // other axes, is written there.
+  void ForwardAttention(int number) {
+    Step& copy = program_.steps[number];
+    const BufferId source = copy.reads[0].buffer;
+    const BufferId target = copy.writes[0].buffer;
+    const int writer = uses_.OnlyWriter(source);
+    if (writer == BufferUses::kNoStep || uses_.OnlyReader(source) != number ||
+        uses_.OnlyWriter(target) != number || uses_.CountOf(source) != 2 ||
+        segment_of_step_[writer] != segment_of_step_[number] ||
+        program_.steps[writer].As<Attention>() == nullptr) {
+      return;
+    }
+    Step after = Copied(program_.steps[writer]);
+    std::optional<View> view = InOrderOf(copy, after);
+    if (!view) return;
+    after.writes[0] = *std::move(view);
+    if (!accepts_(program_, program_.steps[writer], after)) return;
+    uses_.Remove(writer, program_.steps[writer]);
+    program_.steps[writer] = std::move(after);
+    uses_.Add(writer, program_.steps[writer]);
+    uses_.Remove(number, copy);
+    copy.reads.clear();
+    copy.writes.clear();
+  }
+
+  // The result of `step` as a view of what the copy writes. Nothing where an axis of one is none of
+  // the other, or values no longer lie side by side.
+  static std::optional<View> InOrderOf(const Step& copy, const Step& step) {
+    const View& read = copy.reads[0];
+    const View& written = step.writes[0];
+    if (step.writes.size() != 1 || !copy.writes[0].guards.empty() ||
+        !(read.offset == written.offset) || read.type != written.type) {
+      return std::nullopt;
+    }
+    View view = copy.writes[0];
+    view.strides.assign(step.domain.size(), Dim(0));
+    std::vector<bool> is_taken(copy.domain.size(), false);
+    for (size_t axis = 0; axis < step.domain.size(); ++axis) {
+      if (step.domain[axis] == Dim(1)) continue;
+      size_t same = 0;
+      while (same < is_taken.size() &&
+             (is_taken[same] || !(read.strides[same] == written.strides[axis]) ||
+              !(copy.domain[same] == step.domain[axis]))) {
+        ++same;
+      }
+      if (same == is_taken.size()) return std::nullopt;
+      is_taken[same] = true;
+      view.strides[axis] = copy.writes[0].strides[same];
+    }
+    for (size_t axis = 0; axis < is_taken.size(); ++axis) {
+      if (!is_taken[axis] && !(copy.domain[axis] == Dim(1))) return std::nullopt;
+    }
+    const bool has_rows = step.domain.back() == Dim(1) || view.strides.back() == Dim(1);
+    return has_rows ? std::optional(view) : std::nullopt;
   }
 
   bool CanMove(BufferId source, BufferId target) const {

@@ -378,5 +378,43 @@ TEST(FuseAttentionTest, WhatIsOverwrittenMeanwhileIsReadBefore) {
             (std::vector<std::string_view>{"Map", "Contract", "Map", "Row", "Contract"}));
 }
 
+// What follows is a copy to [query, batch, value], which attention writes itself; or one of another
+// kind, which stays.
+TEST(FuseAttentionTest, WritesWhereItsResultIsCopiedTo) {
+  struct Case {
+    std::vector<int> order;  // of the copy's axes
+    bool is_output;          // the result itself, too
+    size_t steps;
+  };
+  for (const Case& of : {Case{{1, 0, 2}, false, 1}, Case{{2, 1, 0}, false, 2},
+                         Case{{1, 0, 2}, true, 2}, Case{{0, 1, 2}, false, 1}}) {
+    const auto make = [&of](AttentionMaker& maker) {
+      const Operand sums = maker.Product(maker.Queries(), maker.Keys(), Scaled);
+      const Operand result = maker.Product(maker.Softmax(sums), maker.Values());
+      const Operand seen = Permute(result, of.order);
+      const auto same = [](ExprPool&, const std::vector<Expr>& loads) { return loads[0]; };
+      maker.Output(maker.Map(seen.shape, {seen}, same));
+      if (of.is_output) maker.Output(result);
+    };
+    AttentionMaker plain, fused, refused;
+    make(plain);
+    make(fused);
+    make(refused);
+    const auto accept_all = [](const Program&, const Step&, const Step&) { return true; };
+    const auto refuse_all = [](const Program&, const Step&, const Step&) { return false; };
+    FuseAttention(fused.program, PreferAll);
+    FuseAttention(refused.program, PreferAll);
+    RemoveDeadSteps(fused.program);
+    RemoveDeadSteps(refused.program);
+    const auto expected = RunOnNumbers(fused.program);
+    ForwardCopies(fused.program, accept_all);
+    ForwardCopies(refused.program, refuse_all);
+    ASSERT_TRUE(Verify(fused.program).ok()) << ToString(fused.program);
+    EXPECT_EQ(fused.program.steps.size(), of.steps) << ToString(fused.program);
+    EXPECT_EQ(refused.program.steps.size(), 2u) << ToString(refused.program);
+    EXPECT_EQ(RunOnNumbers(fused.program), expected) << ToString(fused.program);
+  }
+}
+
 }  // namespace
 }  // namespace onnxifi::program

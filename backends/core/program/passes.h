@@ -66,7 +66,7 @@ void LayOutChannelsLast(Program& program, const PrefersChannelsLast& prefers);
 // Removes a Map that copies a temporary into a part of another buffer, in the same order: the
 // temporary moves there, and every step that looks at it looks at the part instead, as long as the
 // device accepts all of them so. Only where they can say that with their strides and nobody else
-// needs the part meanwhile.
+// needs the part meanwhile. What Attention alone writes may be copied in another order of axes.
 void ForwardCopies(Program& program, const Accepts& accepts);
 
 // Whether the device computes a product or window of narrow floats faster on float32 tensors.
