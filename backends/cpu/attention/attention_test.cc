@@ -67,6 +67,27 @@ TEST(AttentionTest, TakesKeysInAnyOrderOfMemory) {
   }
 }
 
+// Without keys, too.
+TEST(AttentionTest, TakesOperandsOf16BitsAndGivesThem) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16}) {
+      for (AttentionSize size : kSizes) {
+        for (const int64_t keys : {size.keys, int64_t{0}}) {
+          size.keys = keys;
+          for (const KeyLayout layout :
+               {KeyLayout::kInRows, KeyLayout::kInColumns, KeyLayout::kApart}) {
+            AttentionProblem problem(size, 13);
+            problem.layout = layout;
+            problem.Narrow(type);
+            problem.Check(problem.sum(), Plain);
+          }
+        }
+      }
+    }
+  });
+}
+
 TEST(AttentionTest, HasTwoKernels) {
   AttentionProblem few(kSizes[1], 3);
   few.Run(few.sum());

@@ -14,6 +14,7 @@
 #include "backends/core/device/device.h"
 #include "backends/cpu/attention/box_expression.h"
 #include "backends/cpu/engine/code.h"
+#include "backends/cpu/engine/loop.h"
 
 namespace onnxifi::attention {
 
@@ -21,6 +22,8 @@ namespace onnxifi::attention {
 struct OperandCode {
   int read = 0;
   bool is_plain = false;  // float32 as it lies in memory
+  // Of 16-bit floats that are only widened, what widens a row of them; else null.
+  engine::Loop widen = nullptr;
   engine::Code code;
   std::vector<int> reads;        // of its expression
   bool has_coordinates = false;  // in its expression
@@ -47,12 +50,16 @@ class BoundOperand {
 
   const device::BoundView& view() const { return view_; }
   const BoxExpression* expression() const { return expression_ ? &*expression_ : nullptr; }
+  // Null but for rows or columns of neighbours that are only widened.
+  engine::Loop widen() const { return widen_; }
   // Of a reader: its frame and a block.
   int64_t scratch_bytes() const;
 
  private:
   device::BoundView view_;
-  std::optional<BoxExpression> expression_;  // nothing where it lies in memory
+  std::optional<BoxExpression> expression_;  // nothing where it lies in memory, or is only widened
+  engine::Loop widen_ = nullptr;
+  int64_t block_bytes_ = 0;  // where it is widened
 };
 
 // Reads blocks for one thread. All that it is given outlives it.
@@ -65,8 +72,10 @@ class OperandReader {
   FloatBlock Read(const BoxPlace& place, int64_t rows, int64_t columns);
 
  private:
+  FloatBlock Widened(const std::byte* from, int64_t rows, int64_t columns) const;
+
   const BoundOperand& operand_;
-  const float* data_ = nullptr;  // where it lies in memory
+  const std::byte* data_ = nullptr;  // where it lies in memory
   std::optional<engine::Frame> frame_;
   float* block_ = nullptr;
 };

@@ -12,12 +12,15 @@
 #include "backends/cpu/attention/box_expression.h"
 #include "backends/cpu/attention/heads.h"
 #include "backends/cpu/engine/code.h"
+#include "backends/cpu/engine/loop.h"
 
 namespace onnxifi::attention {
 
 // What is known of the epilogue before extents are.
 struct EpilogueCode {
   bool is_nothing = false;  // the mean is the only result, a float32
+  // Where it is one of 16-bit floats, what rounds a row of them; else null.
+  engine::Loop round = nullptr;
   engine::Code code;
 
   static EpilogueCode Compile(const device::Facts& facts, engine::LoopSet loops);
@@ -33,6 +36,7 @@ class BoundResults {
  private:
   friend class ResultWriter;
   device::BoundView view_;                   // of the only result
+  engine::Loop round_ = nullptr;             // rows before they are stored
   std::optional<BoxExpression> expression_;  // nothing where rows are stored as they are
   int64_t values_;
 };

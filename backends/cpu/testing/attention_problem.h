@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/tensor/float_format.h"
 #include "backends/cpu/device.h"
 
 namespace onnxifi::cpu {
@@ -61,6 +62,11 @@ class AttentionProblem {
     std::vector<float> values(static_cast<size_t>(count));
     for (float& value : values) value = uniform(random_);
     return values;
+  }
+  // Queries, keys, values and results are of a type of 16 bits.
+  void Narrow(tensor::ElementType type) {
+    type_ = type;
+    for (std::vector<float>* numbers : {&q, &k, &v}) *numbers = Decoded(Encoded(*numbers));
   }
   program::ExprPool& pool() { return program_.exprs; }
   Expr sum() { return program::Accumulator(pool(), tensor::ElementType::kFloat32); }
@@ -126,7 +132,8 @@ class AttentionProblem {
             if (std::isnan(expected)) {
               ASSERT_TRUE(std::isnan(found)) << found << Place(b, head, query, value);
             } else {
-              ASSERT_NEAR(found, expected, size.keys == 0 ? 0 : bound * sizes / total)
+              const double rounding = std::fabs(expected) * HalfUnit();
+              ASSERT_NEAR(found, expected, size.keys == 0 ? 0 : bound * sizes / total + rounding)
                   << Place(b, head, query, value);
             }
           }
@@ -168,6 +175,34 @@ class AttentionProblem {
     return sum;
   }
 
+  bool IsNarrow() const { return type_ != tensor::ElementType::kFloat32; }
+  // By which a result is off where it is rounded.
+  double HalfUnit() const {
+    if (!IsNarrow()) return 0;
+    return type_ == tensor::ElementType::kFloat16 ? 0x1p-11 : 0x1p-8;
+  }
+  std::vector<uint16_t> Encoded(const std::vector<float>& numbers) const {
+    std::vector<uint16_t> codes;
+    for (const float number : numbers) {
+      codes.push_back(static_cast<uint16_t>(type_ == tensor::ElementType::kFloat16
+                                                ? tensor::Float16Format::Encode(number, true)
+                                                : tensor::Bfloat16Format::Encode(number)));
+    }
+    return codes;
+  }
+  std::vector<float> Decoded(const std::vector<uint16_t>& codes) const {
+    std::vector<float> numbers;
+    for (const uint16_t code : codes) {
+      numbers.push_back(type_ == tensor::ElementType::kFloat16
+                            ? tensor::Float16Format::Decode(code)
+                            : tensor::Bfloat16Format::Decode(code));
+    }
+    return numbers;
+  }
+  program::BufferId AddNumbers(const std::vector<float>& numbers) {
+    return IsNarrow() ? AddBuffer(type_, Encoded(numbers)) : AddBuffer(type_, numbers);
+  }
+
   template <typename T>
   program::BufferId AddBuffer(tensor::ElementType type, const std::vector<T>& values) {
     program::Buffer buffer;
@@ -205,31 +240,29 @@ class AttentionProblem {
     using tensor::ElementType;
     const auto& [batch, groups, members, queries, keys, width, values] = size;
     program::Step step;
-    const auto view = [](program::BufferId buffer, program::Dims strides) {
-      return program::View{buffer, ElementType::kFloat32, program::Dim(0), std::move(strides), {},
-                           {}};
+    const auto view = [this](program::BufferId buffer, program::Dims strides) {
+      return program::View{buffer, type_, program::Dim(0), std::move(strides), {}, {}};
     };
     const int64_t heads = Heads();
-    step.reads.push_back(view(AddBuffer(ElementType::kFloat32, q),
-                              {queries * heads * width, members * width, width, heads * width, 1}));
+    step.reads.push_back(
+        view(AddNumbers(q), {queries * heads * width, members * width, width, heads * width, 1}));
     auto [laid_out, strides] = LaidOutKeys();
-    step.reads.push_back(view(AddBuffer(ElementType::kFloat32, laid_out), std::move(strides)));
-    step.reads.push_back(view(AddBuffer(ElementType::kFloat32, v),
-                              {keys * groups * values, values, 0, groups * values, 1}));
+    step.reads.push_back(view(AddNumbers(laid_out), std::move(strides)));
+    step.reads.push_back(
+        view(AddNumbers(v), {keys * groups * values, values, 0, groups * values, 1}));
     for (const program::View& other : others_) step.reads.push_back(other);
     const std::vector<float> untouched(static_cast<size_t>(batch * queries * heads * values), -7);
-    step.writes.push_back(
-        view(AddBuffer(ElementType::kFloat32, untouched),
-             {queries * heads * values, members * values, values, heads * values, 1}));
+    step.writes.push_back(view(AddNumbers(untouched), {queries * heads * values, members * values,
+                                                       values, heads * values, 1}));
     step.domain = {batch, groups, members, queries, values};
     program::Attention attention;
     attention.keys = keys;
     attention.width = width;
-    attention.query_prologue = Load(pool(), ElementType::kFloat32, 0).id();
-    attention.key_prologue = Load(pool(), ElementType::kFloat32, 1).id();
-    attention.value_prologue = Load(pool(), ElementType::kFloat32, 2).id();
+    attention.query_prologue = Cast(Load(pool(), type_, 0), ElementType::kFloat32).id();
+    attention.key_prologue = Cast(Load(pool(), type_, 1), ElementType::kFloat32).id();
+    attention.value_prologue = Cast(Load(pool(), type_, 2), ElementType::kFloat32).id();
     attention.score = score_.id();
-    attention.roots = {sum().id()};
+    attention.roots = {Cast(sum(), type_).id()};
     step.body = std::move(attention);
 
     base::Result<std::unique_ptr<Device>> device = Device::Create(
@@ -253,14 +286,18 @@ class AttentionProblem {
       const base::Status status = (*bound)->Run(addresses);
       EXPECT_TRUE(status.ok()) << status.Text();
     }
-    std::vector<float> out(untouched.size());
-    if (!out.empty()) {
-      std::memcpy(out.data(), data_[static_cast<size_t>(step.writes[0].buffer)].data(),
-                  out.size() * sizeof(float));
+    const std::byte* const results = data_[static_cast<size_t>(step.writes[0].buffer)].data();
+    if (IsNarrow()) {
+      std::vector<uint16_t> codes(untouched.size());
+      if (!codes.empty()) std::memcpy(codes.data(), results, codes.size() * sizeof(uint16_t));
+      return Decoded(codes);
     }
+    std::vector<float> out(untouched.size());
+    if (!out.empty()) std::memcpy(out.data(), results, out.size() * sizeof(float));
     return out;
   }
 
+  tensor::ElementType type_ = tensor::ElementType::kFloat32;
   std::mt19937 random_;
   program::Program program_;
   std::vector<std::vector<std::byte>> data_;
