@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/integer/requantize.cc"
@@ -210,6 +211,13 @@ class Columns {
     }
   }
 
+  // `count` of them, one of the numbers that follow each `heights`.
+  template <int... heights>
+  HWY_INLINE void RunRows(std::integer_sequence<int, heights...> /*unused*/, int64_t row,
+                          int64_t count) const {
+    ((count == heights + 1 ? Run<heights + 1>(row) : void()), ...);
+  }
+
  private:
   // Quantized, and what becomes of the byte.
   template <int rows>
@@ -274,13 +282,13 @@ void RunBlock(const Requantization& how, const SumBlock& block) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
   for (int64_t column = 0; column < block.columns; column += lanes) {
     const Columns<Result> columns(how, block, column);
-    int64_t row = 0;
-    for (; row + kRows <= block.rows; row += kRows) columns.template Run<kRows>(row);
-    if (kRows > 4 && row + 4 <= block.rows) {
-      columns.template Run<4>(row);
-      row += 4;
+    // In as few passes of about equal height as there can be.
+    int64_t passes = (block.rows + kRows - 1) / kRows;
+    for (int64_t row = 0; row < block.rows; --passes) {
+      const int64_t now = (block.rows - row + passes - 1) / passes;
+      columns.RunRows(std::make_integer_sequence<int, kRows>(), row, now);
+      row += now;
     }
-    for (; row < block.rows; ++row) columns.template Run<1>(row);
   }
 }
 
