@@ -73,7 +73,8 @@ class BoundProduct final : public device::BoundKernel {
   bool ReadsAtRun(int read) const override { return read != 1 || packed_ == nullptr; }
 
   std::string Detail() const override {
-    return MultiplierName() + (requantized_ ? ", sums requantized at once" : "");
+    return MultiplierName() + (geometry_.depthwise ? ", a kernel per channel" : "") +
+           (requantized_ ? ", sums requantized at once" : "");
   }
 
   Status Run(device::Addresses addresses) const override {

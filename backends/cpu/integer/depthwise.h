@@ -12,7 +12,8 @@
 
 namespace onnxifi::integer {
 
-inline constexpr int64_t kMaxTaps = 64;
+// Of 31 x 31, the largest kernels of published networks, and some more.
+inline constexpr int64_t kMaxTaps = 1024;
 
 // The kernels of all channels: rows of `channels` numbers, one row per two taps, whose weights are
 // the low and the high 16 bits, then the sums of all. `kernels` has a column per channel and a

@@ -14,6 +14,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,11 @@ class RandomProduct {
   // Whether sums became bytes without the tile engine.
   bool is_requantized() const { return is_requantized_; }
   bool has_byte_function() const { return has_byte_function_; }
+  bool Did(std::string_view what) const { return detail_.find(what) != std::string::npos; }
+  bool HasLargeKernelPerChannel() const {
+    return is_convolution_ && contract_.group > 1 && inner_[0] == 1 &&
+           tensor::ElementCount(inner_) > 64;
+  }
 
   void Check() {
     base::Result<std::unique_ptr<Device>> device =
@@ -79,7 +85,8 @@ class RandomProduct {
     const auto ready = (*kernel)->Bind(bound, constants);
     ASSERT_TRUE(ready.ok()) << ready.status().Text();
     if (!(*ready)->ReadsAtRun(1)) addresses[1] = nullptr;
-    is_requantized_ = (*ready)->Detail().find("requantized") != std::string::npos;
+    detail_ = (*ready)->Detail();
+    is_requantized_ = Did("requantized");
     for (int run = 0; run < 2; ++run) {
       ASSERT_TRUE((*ready)->Run(addresses).ok());
     }
@@ -125,7 +132,9 @@ class RandomProduct {
     int64_t group = Chance(60) ? 1 : Roll(2, 4);
     int64_t channels = Roll(1, 20), outputs = Chance(20) ? Roll(30, 80) : Roll(1, 20);
     const int64_t walked_kernel = is_walked_ ? Chance(50) ? 3 : 5 : 0;
+    bool is_large = false;
     if (is_walked_ || Chance(30)) {
+      is_large = !is_walked_ && Chance(20);
       // A kernel per channel.
       channels = outputs = 1;
       group = Chance(50) ? Roll(2, 20) : Roll(21, 90);
@@ -135,10 +144,10 @@ class RandomProduct {
     b_extents_ = {outputs * group, channels};
     domain_ = {a_extents_[0], outputs * group};
     inner_ = {channels};
-    const int64_t spatial = is_walked_ ? 2 : Roll(1, 3);
+    const int64_t spatial = is_walked_ || is_large ? 2 : Roll(1, 3);
     while (static_cast<int64_t>(a_extents_.size()) < 2 + spatial) {
-      const int64_t in = Roll(1, spatial == 3 ? 5 : 12);
-      const int64_t kernel = is_walked_ ? walked_kernel : Roll(1, 3);
+      const int64_t in = Roll(Chance(30) ? 7 : 1, spatial == 3 ? 7 : 12);
+      const int64_t kernel = is_walked_ ? walked_kernel : is_large ? Roll(9, 11) : Roll(1, 3);
       const int64_t stride = Chance(60) ? 1 : Roll(1, 3), dilation = Chance(70) ? 1 : 2;
       const int64_t before = Roll(0, 2), after = Roll(0, 2);
       const int64_t reach = dilation * (kernel - 1) + 1;
@@ -548,6 +557,7 @@ class RandomProduct {
   int epilogue_ = 0;
   std::vector<double> offsets_;        // of sums, per column; may be empty
   std::vector<Operation> operations_;  // of a chain, on sums as float32
+  std::string detail_;                 // what the kernel says
   bool is_requantized_ = false;
   bool has_byte_function_ = false;
   program::BufferId scale_buffer_ = program::kNoBuffer;
@@ -561,16 +571,18 @@ TEST(RandomProductTest, AgreesWithSumsOfIntegers) {
       processor::AllowByteProducts(is_allowed);
       if (is_allowed && !processor::HasByteProducts()) continue;
       SCOPED_TRACE(std::string(target) + (is_allowed ? " with byte products" : ""));
-      int requantized = 0, with_function = 0;
+      int requantized = 0, with_function = 0, large = 0;
       for (uint32_t seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         RandomProduct product(seed);
         if (product.IsSmall()) product.Check();
         if (product.is_requantized()) ++requantized;
         if (product.is_requantized() && product.has_byte_function()) ++with_function;
+        if (product.HasLargeKernelPerChannel() && product.Did("a kernel per channel")) ++large;
       }
       EXPECT_GT(requantized, 40);
       EXPECT_GT(with_function, 8);
+      EXPECT_GE(large, 2);
     }
     processor::AllowByteProducts(true);
   });
