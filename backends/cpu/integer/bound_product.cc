@@ -74,6 +74,7 @@ class BoundProduct final : public device::BoundKernel {
 
   std::string Detail() const override {
     return MultiplierName() + (geometry_.depthwise ? ", a kernel per channel" : "") +
+           (geometry_.columns.pieces > 1 ? ", windows read in pieces" : "") +
            (requantized_ ? ", sums requantized at once" : "");
   }
 
@@ -267,13 +268,17 @@ class BoundProduct final : public device::BoundKernel {
            form.steps[static_cast<size_t>(grid_.rank() - 1)] != 1;
   }
 
-  // Of a row that is gathered; those of depthwise convolutions are not.
-  int64_t RowBytes() const { return geometry_.depthwise ? 0 : geometry_.row_source->RowBytes(); }
+  // What a row takes in a cache, of many; those of depthwise convolutions are not laid out.
+  int64_t RowBytes() const {
+    if (geometry_.depthwise) return 0;
+    return geometry_.row_source->LaidBytes(geometry_.rows) / std::max<int64_t>(1, geometry_.rows);
+  }
 
   void LayOutScratch() {
     writer_at_ = bound_.scratch_bytes();
     rows_at_ = writer_at_ + RoundUp(writer_.scratch_bytes());
-    sums_at_ = rows_at_ + RoundUp(chunk_rows_ * RowBytes() + RowSource::kSlackBytes);
+    const int64_t laid = geometry_.depthwise ? 0 : geometry_.row_source->LaidBytes(chunk_rows_);
+    sums_at_ = rows_at_ + RoundUp(laid);
     row_terms_at_ = sums_at_ + RoundUp((chunk_rows_ * tile_columns_ + kSumSlack) * kInt);
     row_sums_at_ = row_terms_at_ + RoundUp(chunk_rows_ * kInt);
     turned_at_ = row_sums_at_ + RoundUp(chunk_rows_ * kInt);
@@ -528,23 +533,23 @@ class BoundProduct final : public device::BoundKernel {
           is_one && r > 0 ? row_terms[0] : -RowZeroPoint(run.addresses, batch, first_row + r);
     }
     product.row_terms = row_terms;
-    if (source.DirectStride() != 0) {
-      product.a = a + source.DirectOffset(first_row);
-      product.a_stride = source.DirectStride();
-    } else {
-      auto* rows = reinterpret_cast<uint8_t*>(scratch + rows_at_);
-      // Outside an image, elements are the zero point.
-      const auto fill = static_cast<uint8_t>(-row_terms[0]);
-      source.Gather(a, first_row, product.rows, fill, rows);
-      product.a = rows;
-      product.a_stride = source.RowBytes();
-    }
+    // Outside an image, elements are the zero point.
+    const auto fill = static_cast<uint8_t>(-row_terms[0]);
+    const LaidRows laid = source.Lay(a, first_row, product.rows, fill,
+                                     reinterpret_cast<uint8_t*>(scratch + rows_at_));
+    product.a = laid.first;
+    product.a_stride = laid.stride;
+    product.run = laid.run;
+    product.place = laid.place;
+    product.run_stride = laid.run_stride;
+    product.piece_offsets = source.piece_offsets().data();
+    product.pieces = geometry_.columns.pieces;
     product.row_sums = nullptr;
     if (run.column_terms == nullptr) return;
     auto* row_sums = reinterpret_cast<int32_t*>(scratch + row_sums_at_);
+    SumRows(product, row_sums);
     for (int64_t r = 0; r < product.rows; ++r) {
-      const auto sum =
-          static_cast<uint32_t>(SumBytes(product.a + r * product.a_stride, source.depth()));
+      const auto sum = static_cast<uint32_t>(row_sums[r]);
       const auto zero_points =
           static_cast<uint32_t>(source.depth()) * static_cast<uint32_t>(-row_terms[r]);
       row_sums[r] = static_cast<int32_t>(zero_points - sum);
@@ -557,7 +562,7 @@ class BoundProduct final : public device::BoundKernel {
     const Columns& columns = geometry_.columns;
     const int64_t matrix = geometry_.MatrixOf(batch, group);
     product.b = columns.PanelsOf(matrix, run.panels) +
-                column / PanelColumns() * PanelBytes(columns.depth());
+                column / PanelColumns() * PanelBytes(columns.depth(), columns.pieces);
     product.column_sums = columns.SumsOf(matrix, run.panels) + column;
     product.column_terms = nullptr;
     if (run.column_terms == nullptr) return;

@@ -220,7 +220,9 @@ struct Block {
   const int8_t* b;
   int32_t* c;
   int64_t c_stride;
-  int64_t quads;
+  const int64_t* piece_offsets;
+  int64_t pieces;
+  int64_t piece_quads;
   int64_t columns;
   const int32_t* row_terms;
   const int32_t* column_sums;
@@ -255,39 +257,44 @@ HWY_NOINLINE void MultiplyBlock(const Block& block) {
   constexpr int kThrees = (rows + 2) / 3;
   const int64_t stride = block.a_stride;
   const uint8_t* a[kThrees];
-#pragma GCC unroll 8
-  for (int t = 0; t < kThrees; ++t) a[t] = block.a + 3 * t * stride;
   const int8_t* b = block.b;
   constexpr int64_t kColumnBytes = Multiplier::kColumnBytes;
   const int64_t b_step = kVectors * lanes * kColumnBytes;
   constexpr int64_t kAhead = 3072;  // bytes of the panel
-  for (int64_t left = block.quads; left > 0; --left) {
-    hwy::Prefetch(b + kAhead);
-    if constexpr (HWY_MAX_BYTES * vectors * kColumnBytes > 64 * kQuad) {
-      hwy::Prefetch(b + kAhead + 64);
-    }
-    typename Multiplier::Column column[vectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) {
-      column[v] = Multiplier::MakeColumn(b + v * lanes * kColumnBytes);
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-      const typename Multiplier::Row row =
-          Multiplier::MakeRow(BroadcastQuad(a[r / 3] + (r % 3) * stride));
+  for (int64_t piece = 0; piece < block.pieces; ++piece) {
+    const uint8_t* const first = block.a + block.piece_offsets[piece];
+#pragma GCC unroll 8
+    for (int t = 0; t < kThrees; ++t) a[t] = first + 3 * t * stride;
+    for (int64_t left = block.piece_quads; left > 0; --left) {
+      hwy::Prefetch(b + kAhead);
+      if constexpr (HWY_MAX_BYTES * vectors * kColumnBytes > 64 * kQuad) {
+        hwy::Prefetch(b + kAhead + 64);
+      }
+      typename Multiplier::Column column[vectors];
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; ++v) {
-        sum[r][v] = Multiplier::MultiplyAdd(row, column[v], sum[r][v]);
+        column[v] = Multiplier::MakeColumn(b + v * lanes * kColumnBytes);
       }
-    }
-    b += b_step;
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r) {
+        const typename Multiplier::Row row =
+            Multiplier::MakeRow(BroadcastQuad(a[r / 3] + (r % 3) * stride));
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v) {
+          sum[r][v] = Multiplier::MultiplyAdd(row, column[v], sum[r][v]);
+        }
+      }
+      b += b_step;
 #pragma GCC unroll 8
-    for (int t = 0; t < kThrees; ++t) a[t] += kQuad;
+      for (int t = 0; t < kThrees; ++t) a[t] += kQuad;
+    }
   }
   if constexpr (std::is_same_v<Multiplier, ByPairs>) {
     const int8_t* excess = block.excess;
     for (int64_t k = 0; k < block.excess_count; ++k, excess += b_step) {
-      const uint8_t* const first = block.a + block.excess_quads[k] * kQuad;
+      const int64_t quad = block.excess_quads[k];
+      const uint8_t* const first = block.a + block.piece_offsets[quad / block.piece_quads] +
+                                   quad % block.piece_quads * kQuad;
       typename Multiplier::Column column[vectors];
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; ++v) {
@@ -332,6 +339,9 @@ struct BlockFunctions {
   }
 };
 
+// Where the only piece of a row begins.
+constexpr int64_t kAtRow = 0;
+
 // What becomes of the sums of a panel.
 struct Finish {
   const Requantization* how = nullptr;  // null: they stay where they are
@@ -341,7 +351,7 @@ struct Finish {
 
 // Whole blocks of rows, and then what is left in one or two of about equal height.
 template <class Multiplier>
-void MultiplyPanel(Block block, int64_t rows, int vectors, const Finish& finish) {
+void MultiplyPanel(Block block, const ByteProduct& product, int vectors, const Finish& finish) {
   static constexpr BlockFunctions<Multiplier> kFunctions;
   constexpr int64_t kRows = Multiplier::kRows;
   const BlockFunction* const functions = kFunctions.of[vectors];
@@ -353,10 +363,14 @@ void MultiplyPanel(Block block, int64_t rows, int vectors, const Finish& finish)
     bytes.sums = sums;
     bytes.sum_stride = block.c_stride;
   }
-  for (int64_t left = rows; left > 0;) {
-    const int64_t now = left >= 2 * kRows || left == kRows ? kRows
-                        : left > kRows                     ? (left + 1) / 2
-                                                           : left;
+  const int64_t run = product.run > 0 ? product.run : product.rows;
+  int64_t place = product.place;
+  const uint8_t* first_of_run = product.a - place * product.a_stride;
+  for (int64_t left = product.rows; left > 0;) {
+    const int64_t here = std::min(left, run - place);
+    const int64_t now = here >= 2 * kRows || here == kRows ? kRows
+                        : here > kRows                     ? (here + 1) / 2
+                                                           : here;
     if (finish.how == nullptr) {
       functions[now](block);
       block.c += now * block.c_stride;
@@ -368,7 +382,12 @@ void MultiplyPanel(Block block, int64_t rows, int vectors, const Finish& finish)
       bytes.result += now * bytes.result_stride;
       if (bytes.added != nullptr) bytes.added += now * bytes.added_stride;
     }
-    block.a += now * block.a_stride;
+    place += now;
+    if (place == run) {
+      place = 0;
+      first_of_run += product.run_stride;
+    }
+    block.a = first_of_run + place * block.a_stride;
     block.row_terms += now;
     if (block.row_sums != nullptr) block.row_sums += now;
     left -= now;
@@ -403,7 +422,9 @@ void MultiplyRows(const ByteProduct& product, const PanelLayout& layout, const R
       finish.bytes.columns = columns;
     }
     block.c_stride = product.c_stride;
-    block.quads = layout.quads;
+    block.piece_offsets = product.piece_offsets != nullptr ? product.piece_offsets : &kAtRow;
+    block.pieces = product.pieces;
+    block.piece_quads = layout.quads / product.pieces;
     block.columns = columns;
     block.row_terms = product.row_terms;
     block.column_sums = product.column_sums + column;
@@ -412,7 +433,7 @@ void MultiplyRows(const ByteProduct& product, const PanelLayout& layout, const R
     const int vectors = columns > lanes ? 2 : 1;
 #if ONNXIFI_HAS_BYTE_PRODUCTS
     if (layout.multiplier == MultiplierKind::kBytes) {
-      MultiplyPanel<ByBytes>(block, product.rows, vectors, finish);
+      MultiplyPanel<ByBytes>(block, product, vectors, finish);
       MoveOn(columns, finish);
       continue;
     }
@@ -424,15 +445,15 @@ void MultiplyRows(const ByteProduct& product, const PanelLayout& layout, const R
       block.excess_quads = layout.ExcessQuads(panel);
       block.excess = panel + layout.excess_at();
       if (block.excess_count >= 0) {
-        MultiplyPanel<ByPairs>(block, product.rows, vectors, finish);
+        MultiplyPanel<ByPairs>(block, product, vectors, finish);
       } else {
-        MultiplyPanel<ByWideColumns>(block, product.rows, vectors, finish);
+        MultiplyPanel<ByWideColumns>(block, product, vectors, finish);
       }
       MoveOn(columns, finish);
       continue;
     }
 #endif
-    MultiplyPanel<AnyMultiplier>(block, product.rows, vectors, finish);
+    MultiplyPanel<AnyMultiplier>(block, product, vectors, finish);
     MoveOn(columns, finish);
   }
 }
@@ -503,21 +524,59 @@ void Copy(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* target) {
   for (; k < count; ++k) target[k] = static_cast<uint8_t>(source[k] ^ flip);
 }
 
-int32_t Sum(const uint8_t* bytes, int64_t count) {
-  int64_t k = 0;
-  uint64_t sum = 0;
 #if HWY_TARGET != HWY_SCALAR
+// The first `count` bytes of a vector, and zeros. Nothing behind them is read.
+HWY_INLINE hn::Vec<Tag8> LoadFirst(const uint8_t* bytes, int64_t count) {
+  const Tag8 d;
+#if HWY_TARGET == HWY_AVX3
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, bytes);
+#else
+  HWY_ALIGN uint8_t lanes[HWY_MAX_BYTES] = {};
+  std::memcpy(lanes, bytes, static_cast<size_t>(count));
+  return hn::Load(d, lanes);
+#endif
+}
+#endif
+
+// Of pieces of `length` bytes.
+int32_t SumPieces(const uint8_t* row, const int64_t* offsets, int64_t pieces, int64_t length) {
+  uint64_t sum = 0;
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    for (int64_t k = 0; k < length; ++k) sum += row[offsets[piece] + k];
+  }
+#else
   const Tag8 d;
   const hn::Repartition<uint64_t, Tag8> d64;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto sums = hn::Zero(d64);
-  for (; k + lanes <= count; k += lanes) {
-    sums = hn::Add(sums, hn::SumsOf8(hn::LoadU(d, bytes + k)));
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    const uint8_t* const bytes = row + offsets[piece];
+    int64_t k = 0;
+    for (; k + lanes <= length; k += lanes) {
+      sums = hn::Add(sums, hn::SumsOf8(hn::LoadU(d, bytes + k)));
+    }
+    if (k < length) {
+      sums = hn::Add(sums, hn::SumsOf8(LoadFirst(bytes + k, length - k)));
+    }
   }
   sum = hn::GetLane(hn::SumOfLanes(d64, sums));
 #endif
-  for (; k < count; ++k) sum += bytes[k];
   return static_cast<int32_t>(static_cast<uint32_t>(sum));
+}
+
+void SumAllRows(const ByteProduct& product, int32_t* sums) {
+  const int64_t* const offsets = product.piece_offsets != nullptr ? product.piece_offsets : &kAtRow;
+  const int64_t length = product.depth / product.pieces;
+  const int64_t run = product.run > 0 ? product.run : product.rows;
+  int64_t place = product.place;
+  const uint8_t* first_of_run = product.a - place * product.a_stride;
+  for (int64_t r = 0; r < product.rows; ++r) {
+    sums[r] = SumPieces(first_of_run + place * product.a_stride, offsets, product.pieces, length);
+    if (++place < run) continue;
+    place = 0;
+    first_of_run += product.run_stride;
+  }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -535,7 +594,7 @@ HWY_EXPORT(RowsOfBlock);
 HWY_EXPORT(InterleaveRows);
 HWY_EXPORT(AddQuads);
 HWY_EXPORT(Copy);
-HWY_EXPORT(Sum);
+HWY_EXPORT(SumAllRows);
 
 int64_t Panels(int64_t columns) { return (columns + PanelColumns() - 1) / PanelColumns(); }
 
@@ -543,13 +602,18 @@ MultiplierKind Multiplier() {
   return HWY_DYNAMIC_DISPATCH(ChooseMultiplier)(processor::HasByteProducts());
 }
 
-PanelLayout LayoutOf(int64_t depth) { return {PanelColumns(), Quads(depth), Multiplier()}; }
+PanelLayout LayoutOf(int64_t depth, int64_t pieces) {
+  return {PanelColumns(), pieces * Quads(depth / pieces), Multiplier()};
+}
 
-// The quad of `columns` columns from `column` on, its elements less than four at the end of B.
+// The quad of `columns` columns from `column` on, its elements less than four at the end of a
+// piece.
 void PackQuads(const ByteMatrix& b, int64_t quad, int64_t column, int64_t columns,
                uint8_t* target) {
-  const auto count = static_cast<int>(std::min(kQuad, b.depth - quad * kQuad));
-  const int64_t* offsets = b.depth_offsets + quad * kQuad;
+  const int64_t length = b.depth / b.pieces;
+  const int64_t piece = quad / Quads(length), in_piece = quad % Quads(length) * kQuad;
+  const auto count = static_cast<int>(std::min(kQuad, length - in_piece));
+  const int64_t* offsets = b.depth_offsets + piece * length + in_piece;
   const uint8_t* rows[kQuad] = {};
   for (int k = 0; k < count; ++k) rows[k] = b.data + offsets[k] + column * b.column_stride;
   if (b.column_stride == 1) {
@@ -590,16 +654,16 @@ std::string MultiplierName() {
 
 int64_t PaddedColumns(int64_t columns) { return Panels(columns) * PanelColumns(); }
 
-int64_t PanelBytes(int64_t depth) { return LayoutOf(depth).size_bytes(); }
+int64_t PanelBytes(int64_t depth, int64_t pieces) { return LayoutOf(depth, pieces).size_bytes(); }
 
-int64_t PackedBytes(int64_t depth, int64_t columns) {
+int64_t PackedBytes(int64_t depth, int64_t columns, int64_t pieces) {
   constexpr int64_t kLine = 64;
-  return (Panels(columns) * PanelBytes(depth) + kLine - 1) / kLine * kLine;
+  return (Panels(columns) * PanelBytes(depth, pieces) + kLine - 1) / kLine * kLine;
 }
 
 void PackPanels(const ByteMatrix& b, int64_t first_panel, int64_t end_panel, int8_t* packed,
                 int32_t* column_sums) {
-  const PanelLayout layout = LayoutOf(b.depth);
+  const PanelLayout layout = LayoutOf(b.depth, b.pieces);
   const int64_t width = layout.columns;
   for (int64_t panel = first_panel; panel < end_panel; ++panel) {
     const int64_t columns = std::min(width, b.columns - panel * width);
@@ -620,17 +684,19 @@ void CopyBytes(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* targ
   HWY_DYNAMIC_DISPATCH(Copy)(source, count, flip, target);
 }
 
-int32_t SumBytes(const uint8_t* bytes, int64_t count) {
-  return HWY_DYNAMIC_DISPATCH(Sum)(bytes, count);
+void SumRows(const ByteProduct& product, int32_t* sums) {
+  HWY_DYNAMIC_DISPATCH(SumAllRows)(product, sums);
 }
 
 void Multiply(const ByteProduct& product) {
-  HWY_DYNAMIC_DISPATCH(MultiplyRows)(product, LayoutOf(product.depth), nullptr, nullptr);
+  HWY_DYNAMIC_DISPATCH(MultiplyRows)
+  (product, LayoutOf(product.depth, product.pieces), nullptr, nullptr);
 }
 
 void MultiplyAndRequantize(const ByteProduct& product, const Requantization& how,
                            const SumBlock& bytes) {
-  HWY_DYNAMIC_DISPATCH(MultiplyRows)(product, LayoutOf(product.depth), &how, &bytes);
+  HWY_DYNAMIC_DISPATCH(MultiplyRows)
+  (product, LayoutOf(product.depth, product.pieces), &how, &bytes);
 }
 
 }  // namespace onnxifi::integer

@@ -31,15 +31,17 @@ struct ByteMatrix {
   const uint8_t* data;
   int64_t depth;
   int64_t columns;
-  // Offset of element k: (k / run) * run_stride ... is a table, so that several axes are one depth.
+  // Offset of element k: a table, so that several axes are one depth.
   const int64_t* depth_offsets;
   int64_t column_stride;
   uint8_t flip;  // of every element: 0x80, or 0
+  int64_t pieces = 1;
 };
 
-// Bytes of one packed panel, and of those for a whole B, a multiple of a cache line.
-int64_t PanelBytes(int64_t depth);
-int64_t PackedBytes(int64_t depth, int64_t columns);
+// The depth consists of `pieces` of the same length, each filled up to whole quads. Bytes of one
+// packed panel, and of those for a whole B, a multiple of a cache line.
+int64_t PanelBytes(int64_t depth, int64_t pieces = 1);
+int64_t PackedBytes(int64_t depth, int64_t columns, int64_t pieces = 1);
 // Columns of a whole number of panels: how long tables of columns are.
 int64_t PaddedColumns(int64_t columns);
 
@@ -51,13 +53,10 @@ void PackPanels(const ByteMatrix& b, int64_t first_panel, int64_t end_panel, int
 
 // Copies bytes, each with `flip` applied.
 void CopyBytes(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* target);
-// The sum of `count` bytes.
-int32_t SumBytes(const uint8_t* bytes, int64_t count);
-
 // C[r, c] = sum of A[r, k] * B[k, c] + row_terms[r] * column_sums[c]
 //           + row_sums[r] * column_terms[c], modulo 2^32
 struct ByteProduct {
-  const uint8_t* a;  // rows of whole quads
+  const uint8_t* a;  // rows, whose pieces are whole quads
   int64_t a_stride;  // in bytes
   const int8_t* b;   // the first of the panels, PanelBytes(depth) each
   int32_t* c;
@@ -70,8 +69,18 @@ struct ByteProduct {
   // Both null where there is no second product.
   const int32_t* row_sums;
   const int32_t* column_terms;
+  // Where the pieces of a row begin, from the row on; null: one piece, at 0.
+  const int64_t* piece_offsets = nullptr;
+  int64_t pieces = 1;
+  // So many rows at most lie a_stride apart, the first at `place` of them; the next begin
+  // run_stride after these. 0: all of them do.
+  int64_t run = 0;
+  int64_t place = 0;
+  int64_t run_stride = 0;
 };
 void Multiply(const ByteProduct& product);
+// The sum of the elements of each row of A. What fills pieces up is not read.
+void SumRows(const ByteProduct& product, int32_t* sums);
 // Sums become bytes block by block instead, while they are in the L1 cache; `c` is not looked at.
 // Of `bytes`, sums, rows and columns are those of the product.
 void MultiplyAndRequantize(const ByteProduct& product, const Requantization& how,

@@ -22,7 +22,8 @@ void Columns::Pack(const uint8_t* b, std::byte* packed, device::Parallel& parall
                                  columns,
                                  depth_offsets.data(),
                                  column_stride,
-                                 flip};
+                                 flip,
+                                 pieces};
       PackPanels(source, panel, panel + 1, const_cast<int8_t*>(PanelsOf(matrix, packed)),
                  const_cast<int32_t*>(SumsOf(matrix, packed)));
     }

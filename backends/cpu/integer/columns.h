@@ -20,6 +20,7 @@ struct Columns {
   int64_t columns = 0;  // of each matrix
   int64_t column_stride = 0;
   std::vector<int64_t> depth_offsets;
+  int64_t pieces = 1;  // of the depth, as rows have it
   std::vector<int64_t> matrix_offsets;
   uint8_t flip = 0;
 
@@ -42,7 +43,7 @@ struct Columns {
   }
 
  private:
-  int64_t MatrixBytes() const { return integer::PackedBytes(depth(), columns); }
+  int64_t MatrixBytes() const { return integer::PackedBytes(depth(), columns, pieces); }
   int64_t SumCount() const { return PaddedColumns(columns); }
 };
 

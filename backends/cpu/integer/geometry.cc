@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "backends/cpu/integer/depthwise.h"
+#include "backends/cpu/integer/window_strips.h"
 
 namespace onnxifi::integer {
 namespace {
@@ -76,6 +77,15 @@ bool IsPlanar(const WindowAxes& axes) {
   return axes.channels > 1 && axes.channel_stride != 1 && (x.image_stride == 1 || x.in == 1);
 }
 
+std::unique_ptr<RowSource> MakeRowsOfWindows(const WindowAxes& axes, uint8_t flip) {
+  // Rows that lie evenly are read where they are, however many there are in a row of the result.
+  std::unique_ptr<GatheredRows> rows = MakeWindowRows(axes, flip);
+  if (rows->DirectStride() != 0) return rows;
+  std::unique_ptr<RowSource> strips = MakeWindowStrips(axes, flip);
+  if (strips != nullptr) return strips;
+  return rows;
+}
+
 ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors& factors) {
   const Contract& contract = *step.step->As<Contract>();
   const Extents& a = step.reads[0].strides;
@@ -107,7 +117,6 @@ ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors
                                                      a[axis + 2]};
     geometry.rows *= step.domain[axis + 2];
   }
-  geometry.row_source = MakeWindowRows(window, RowFlip(factors.a));
   WindowAxes of_all = window;
   of_all.channels = window.channels * contract.group;
   const bool is_depthwise = contract.group > 1 && window.channels == 1 &&
@@ -128,14 +137,18 @@ ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors
     y.image_stride = x.image_stride * x.in;
     z.image_stride = y.image_stride * y.in;
     image_stride = z.image_stride * z.in;
-    geometry.row_source = MakeWindowRows(window, RowFlip(factors.a));
   }
   geometry.group_stride = window.channels * window.channel_stride;
   for (int64_t n = 0; n < geometry.batches; ++n) {
     geometry.batch_offsets.push_back(n * image_stride);
   }
-  if (is_depthwise) geometry.depthwise = window;
   Columns& columns = geometry.columns;
+  if (is_depthwise) {
+    geometry.depthwise = window;
+  } else {
+    geometry.row_source = MakeRowsOfWindows(window, RowFlip(factors.a));
+    columns.pieces = geometry.row_source->pieces();
+  }
   columns.flip = ColumnFlip(factors.b);
   columns.columns = step.domain[1] / geometry.groups;
   columns.column_stride = b[0];

@@ -30,9 +30,9 @@ struct ProductGeometry {
   std::vector<int> axis_order;  // of the domain: batch, rows, columns
   int batch_axes = 0, row_axes = 0;
   int64_t batches = 1, rows = 1, groups = 1;
-  std::unique_ptr<RowSource> row_source;
-  std::vector<int64_t> batch_offsets;  // in A
-  int64_t group_stride = 0;            // in A
+  std::unique_ptr<RowSource> row_source;  // null: depthwise
+  std::vector<int64_t> batch_offsets;     // in A
+  int64_t group_stride = 0;               // in A
   std::optional<ImageOrder> reordered;
   Columns columns;
   bool has_matrix_per_batch = false;  // else one per group

@@ -571,17 +571,19 @@ TEST(RandomProductTest, AgreesWithSumsOfIntegers) {
       processor::AllowByteProducts(is_allowed);
       if (is_allowed && !processor::HasByteProducts()) continue;
       SCOPED_TRACE(std::string(target) + (is_allowed ? " with byte products" : ""));
-      int requantized = 0, with_function = 0, large = 0;
+      int requantized = 0, with_function = 0, in_pieces = 0, large = 0;
       for (uint32_t seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         RandomProduct product(seed);
         if (product.IsSmall()) product.Check();
         if (product.is_requantized()) ++requantized;
         if (product.is_requantized() && product.has_byte_function()) ++with_function;
+        if (product.Did("read in pieces")) ++in_pieces;
         if (product.HasLargeKernelPerChannel() && product.Did("a kernel per channel")) ++large;
       }
       EXPECT_GT(requantized, 40);
       EXPECT_GT(with_function, 8);
+      EXPECT_GT(in_pieces, 8);
       EXPECT_GE(large, 2);
     }
     processor::AllowByteProducts(true);

@@ -7,49 +7,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/integer/byte_gemm.h"
+#include "backends/cpu/integer/copy_run.h"
+#include "backends/cpu/integer/panel_layout.h"
 
 namespace onnxifi::integer {
 namespace {
-
-// Of so many words of 8 bytes.
-template <int kWords>
-struct Line {
-  uint64_t words[kWords];
-
-  void Copy(const uint8_t* source, uint64_t flip, uint8_t* target) {
-    std::memcpy(words, source, sizeof(words));
-    for (uint64_t& word : words) word ^= flip;
-    std::memcpy(target, words, sizeof(words));
-  }
-};
-
-// From both ends, which overlap.
-template <int kWords>
-void CopyEnds(const uint8_t* source, int64_t count, uint64_t flip, uint8_t* target) {
-  constexpr int64_t kBytes = sizeof(Line<kWords>);
-  Line<kWords> first, last;
-  first.Copy(source, flip, target);
-  last.Copy(source + count - kBytes, flip, target + count - kBytes);
-}
-
-// As CopyBytes, whose call takes longer than a few bytes do. The two do not overlap.
-void CopyRun(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* target) {
-  const uint64_t flips = flip * uint64_t{0x0101010101010101};
-  if (count > 128) {
-    CopyBytes(source, count, flip, target);
-  } else if (count >= 32) {
-    int64_t at = 0;
-    for (; at + 64 <= count; at += 32) Line<4>().Copy(source + at, flips, target + at);
-    CopyEnds<4>(source + at, count - at, flips, target + at);
-  } else if (count >= 16) {
-    CopyEnds<2>(source, count, flips, target);
-  } else if (count >= 8) {
-    CopyEnds<1>(source, count, flips, target);
-  } else {
-    for (int64_t k = 0; k < count; ++k) target[k] = static_cast<uint8_t>(source[k] ^ flip);
-  }
-}
 
 // `count` elements `stride` apart.
 void CopyElements(const uint8_t* source, int64_t stride, int64_t count, uint8_t flip,
@@ -58,10 +20,10 @@ void CopyElements(const uint8_t* source, int64_t stride, int64_t count, uint8_t 
   for (int64_t k = 0; k < count; ++k) target[k] = static_cast<uint8_t>(source[k * stride] ^ flip);
 }
 
-class MatrixRows final : public RowSource {
+class MatrixRows final : public GatheredRows {
  public:
   MatrixRows(const MatrixAxes& axes, uint8_t flip)
-      : RowSource(tensor::ElementCount(axes.depth_extents), flip),
+      : GatheredRows(tensor::ElementCount(axes.depth_extents), flip),
         extents_(axes.row_extents),
         strides_(axes.row_strides) {
     Extents outer = axes.depth_extents;
@@ -126,12 +88,12 @@ class MatrixRows final : public RowSource {
   int64_t even_stride_ = 0;
 };
 
-class WindowRows final : public RowSource {
+class WindowRows final : public GatheredRows {
  public:
   WindowRows(const WindowAxes& axes, uint8_t flip)
-      : RowSource(axes.channels * axes.spatial[0].kernel * axes.spatial[1].kernel *
-                      axes.spatial[2].kernel,
-                  flip),
+      : GatheredRows(axes.channels * axes.spatial[0].kernel * axes.spatial[1].kernel *
+                         axes.spatial[2].kernel,
+                     flip),
         axes_(axes),
         // The channels of neighbouring taps lie behind one another.
         joins_taps_(axes.channel_stride == 1 && axes.spatial[2].dilation == 1 &&
@@ -258,17 +220,24 @@ class WindowRows final : public RowSource {
 
 }  // namespace
 
-int64_t RowSource::RowBytes() const { return Quads(depth_) * kQuad; }
+int64_t GatheredRows::RowBytes() const { return Quads(depth_) * kQuad; }
 
-void RowSource::Finish(uint8_t* row) const {
+LaidRows GatheredRows::Lay(const uint8_t* a, int64_t first, int64_t count, uint8_t fill,
+                           uint8_t* memory) const {
+  if (DirectStride() != 0) return {a + DirectOffset(first), DirectStride()};
+  Gather(a, first, count, fill, memory);
+  return {memory, RowBytes()};
+}
+
+void GatheredRows::Finish(uint8_t* row) const {
   for (int64_t k = depth_; k < RowBytes(); ++k) row[k] = 0;
 }
 
-std::unique_ptr<RowSource> MakeMatrixRows(const MatrixAxes& axes, uint8_t flip) {
+std::unique_ptr<GatheredRows> MakeMatrixRows(const MatrixAxes& axes, uint8_t flip) {
   return std::make_unique<MatrixRows>(axes, flip);
 }
 
-std::unique_ptr<RowSource> MakeWindowRows(const WindowAxes& axes, uint8_t flip) {
+std::unique_ptr<GatheredRows> MakeWindowRows(const WindowAxes& axes, uint8_t flip) {
   return std::make_unique<WindowRows>(axes, flip);
 }
 

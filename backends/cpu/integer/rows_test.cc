@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of windows against the definition of a window, element by element: few channels and many,
-// near the ends of an image and within it.
+// near the ends of an image and within it, gathered and in pieces.
 
 #include "backends/cpu/integer/rows.h"
 
@@ -11,6 +11,9 @@
 #include <memory>
 #include <random>
 #include <vector>
+
+#include "backends/cpu/integer/panel_layout.h"
+#include "backends/cpu/integer/window_strips.h"
 
 namespace onnxifi::integer {
 namespace {
@@ -46,9 +49,49 @@ class RandomWindows {
     fill_ = static_cast<uint8_t>(Roll(0, 255));
   }
 
+  // Whether they are read in strips.
+  bool CheckStrips() {
+    const std::unique_ptr<RowSource> source = MakeWindowStrips(axes_, flip_);
+    if (source == nullptr) return false;
+    CheckLaid(*source);
+    return true;
+  }
+
+  void CheckLaid(const RowSource& source) {
+    const auto& [z, y, x] = axes_.spatial;
+    const int64_t first = Roll(0, y.out * x.out - 1);
+    const int64_t count = Roll(1, y.out * x.out - first);
+    constexpr uint8_t kBehind = 0x5A;
+    std::vector<uint8_t> memory(static_cast<size_t>(source.LaidBytes(count) + 1), kBehind);
+    const LaidRows laid = source.Lay(image_.data(), first, count, fill_, memory.data());
+    ASSERT_EQ(laid.place, first % laid.run);
+    const uint8_t* const first_run = laid.first - laid.place * laid.stride;
+    const int64_t length = source.depth() / source.pieces();
+    for (int64_t at = first; at < first + count; ++at) {
+      const uint8_t* row = first_run + (at / laid.run - first / laid.run) * laid.run_stride +
+                           at % laid.run * laid.stride;
+      for (int64_t k = 0; k < source.depth(); ++k) {
+        const int64_t tap = k / axes_.channels;
+        const int64_t in_y = at / x.out * y.stride + tap / x.kernel * y.dilation - y.pad;
+        const int64_t in_x = at % x.out * x.stride + tap % x.kernel * x.dilation - x.pad;
+        const int64_t piece = source.piece_offsets()[static_cast<size_t>(k / length)];
+        ASSERT_EQ(row[piece + k % length], Element(0, in_y, in_x, k % axes_.channels))
+            << "row " << at << ", element " << k;
+      }
+      // What fills a piece up is read, too.
+      for (const int64_t piece : source.piece_offsets()) {
+        const uint8_t* const end = row + piece + Quads(length) * kQuad;
+        const bool is_laid = end > memory.data() && end <= memory.data() + memory.size() - 1;
+        const bool is_image = end > image_.data() && end <= image_.data() + image_.size();
+        ASSERT_TRUE(is_laid || is_image) << "row " << at;
+      }
+    }
+    ASSERT_EQ(memory.back(), kBehind);
+  }
+
   void Check() {
     const auto& [z, y, x] = axes_.spatial;
-    const std::unique_ptr<RowSource> source = MakeWindowRows(axes_, flip_);
+    const std::unique_ptr<GatheredRows> source = MakeWindowRows(axes_, flip_);
     const int64_t all = z.out * y.out * x.out;
     const int64_t first = Roll(0, all - 1);
     const int64_t count = Roll(1, all - first);
@@ -105,6 +148,15 @@ TEST(RowsTest, AreTheWindowsOfAnImage) {
     RandomWindows(seed).Check();
     if (testing::Test::HasFailure()) return;
   }
+}
+
+TEST(RowsTest, AreTheWindowsOfAnImageInPieces) {
+  int in_strips = 0;
+  for (uint32_t seed = 0; seed < 8000 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    if (RandomWindows(seed).CheckStrips()) ++in_strips;
+  }
+  EXPECT_GT(in_strips, 500);
 }
 
 }  // namespace
