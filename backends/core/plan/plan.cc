@@ -13,6 +13,7 @@
 #include "backends/core/device/parallel.h"
 #include "backends/core/plan/fused_steps.h"
 #include "backends/core/program/cost.h"
+#include "backends/core/program/host_function.h"
 #include "backends/core/tensor/file_pages.h"
 
 namespace onnxifi::plan {
@@ -34,6 +35,15 @@ constexpr size_t kMaxCachedBindings = 128;
 // Bindings of few steps, as those of a loop's body, are kept beyond that number while all together
 // have no more steps than these; what ends a segment counts as one.
 constexpr size_t kMaxCachedSteps = 4096;
+
+// Whether the steps from `first` on, if there are any, make maps of numbers that are there by then:
+// no work worth a thread, as maps share the numbers.
+bool OnlyMapsFollow(const Program& program, int first) {
+  return std::all_of(program.steps.begin() + first, program.steps.end(), [](const Step& step) {
+    const auto* const host = step.As<Host>();
+    return host != nullptr && std::holds_alternative<program::MakeMaps>(*host->function);
+  });
+}
 
 size_t CountSteps(const SegmentBinding& binding) { return binding.steps.size() + 1; }
 
@@ -426,9 +436,8 @@ Result<std::shared_ptr<const SegmentBinding>> Plan::MakeBinding(int segment_numb
   if (segment.end_step < static_cast<int>(program_.steps.size())) {
     binding->boundary = device::Bind(program_, program_.steps[segment.end_step], binding->dims);
   }
-  binding->is_tiny = segment.first_step == 0 &&
-                     segment.end_step == static_cast<int>(program_.steps.size()) &&
-                     IsTiny(*binding);
+  binding->is_tiny =
+      segment.first_step == 0 && OnlyMapsFollow(program_, segment.end_step) && IsTiny(*binding);
   return std::shared_ptr<const SegmentBinding>(std::move(binding));
 }
 

@@ -57,8 +57,8 @@ struct SegmentBinding {
   };
   std::vector<Output> outputs;  // as Segment::outputs
   device::BoundStep boundary;   // the Cut, Control or Host that ends the segment, if any
-  // The segment is the whole program and has so little to do that another thread would not have
-  // begun before it is done.
+  // The segment is the whole program, but for maps that are made of its results, and has so little
+  // to do that another thread would not have begun before it is done.
   bool is_tiny = false;
 };
 

@@ -10,9 +10,11 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <string>
 
+#include "backends/core/program/host_function.h"
 #include "backends/core/program/testing/program_maker.h"
 
 namespace onnxifi::plan {
@@ -183,6 +185,35 @@ TEST(PlanTest, CallsABindingTinyByWhatAllOfItsStepsMove) {
   EXPECT_TRUE((*plan->Bind(0, {kMaxRows}))->is_tiny);
   EXPECT_FALSE((*plan->Bind(0, {kMaxRows + 1}))->is_tiny);
   EXPECT_FALSE((*plan->Bind(0, {int64_t{1} << 20}))->is_tiny) << "a single step is more already";
+}
+
+// Maps of what a classifier computes, not what reads text.
+TEST(PlanTest, CallsABindingTinyThatOnlyMapsFollow) {
+  for (const bool are_maps : {false, true}) {
+    ProgramMaker maker;
+    MakeChain(maker);
+    program::Host host;
+    host.function =
+        are_maps ? std::make_shared<const program::HostFunction>(program::MakeMaps{.columns = 3})
+                 : std::make_shared<const program::HostFunction>(program::CountElements{});
+    host.read_shapes = {maker.program.buffers[maker.program.inputs[0].buffer].shape};
+    host.first_symbol = {0};
+    program::Buffer result;
+    result.kind = program::Buffer::Kind::kDynamic;
+    result.value = program::ValueType::Sequence(program::ValueType::Map(
+        ElementType::kInt64, program::ValueType::Tensor(ElementType::kFloat32, 0)));
+    program::Step step;
+    step.reads = {maker.program.steps[0].reads[0]};
+    step.writes.emplace_back();
+    step.writes[0].buffer = maker.program.AddBuffer(result);
+    step.body = std::move(host);
+    maker.program.steps.push_back(std::move(step));
+    NotingDevice device;
+    Counters counters;
+    const auto plan = *Plan::Create(maker.program, device, counters);
+    EXPECT_EQ((*plan->Bind(0, {5}))->is_tiny, are_maps);
+    EXPECT_FALSE((*plan->Bind(0, {int64_t{1} << 20}))->is_tiny);
+  }
 }
 
 // What follows a cut waits for data, however little it is.
