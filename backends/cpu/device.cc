@@ -216,6 +216,27 @@ bool ReachesOverInput(const program::Step& step) {
   return false;
 }
 
+// Whether a window is known to see less than half of its taps, as the first ones of a causal
+// convolution do: oneDNN's primitives would leave the step to loops.
+bool SeesFewTaps(const program::Step& step) {
+  const Contract& contract = *step.As<Contract>();
+  for (size_t axis = 0; axis < contract.a_spatial.size(); ++axis) {
+    const program::Dim& taps = contract.inner[1 + axis];
+    const program::Dim& pad = contract.pads_begin[axis];
+    if (!taps.is_constant() || !pad.is_constant()) continue;
+    const int64_t kernel = taps.constant(), dilation = contract.dilations[axis];
+    const int64_t skipped = (pad.constant() + dilation - 1) / dilation;
+    if (2 * (kernel - skipped) < kernel) return true;
+    const program::Dim& in = contract.a_spatial[axis];
+    const program::Dim& out = step.domain[2 + axis];
+    if (!in.is_constant() || !out.is_constant()) continue;
+    const int64_t last = (out.constant() - 1) * contract.strides[axis] - pad.constant();
+    const int64_t seen = last >= in.constant() ? 0 : (in.constant() - 1 - last) / dilation + 1;
+    if (2 * seen < kernel) return true;
+  }
+  return false;
+}
+
 // Windows that lie beyond an image of few pixels are no good primitives; which images are as small
 // may be known only once the step is bound.
 template <EdgePlacement edge_placement>
@@ -227,6 +248,10 @@ RecipeResult SelectOneDnnConvolution(Question& question, std::string_view name) 
   if (IsConvolution(question.facts.step) && ReachesOverInput(question.facts.step)) {
     return base::Status(base::Code::kUnsupportedShape,
                         "The kernel reaches over the whole of the input.");
+  }
+  if (IsConvolution(question.facts.step) && SeesFewTaps(question.facts.step)) {
+    return base::Status(base::Code::kUnsupportedShape,
+                        "A window sees less than half of the kernel's taps.");
   }
   return recipe;
 }

@@ -78,6 +78,11 @@ class Scaled {
     made_.program.steps[0].As<Contract>()->roots = {
         program::Accumulator(made_.program.exprs, kFloat).id()};
   }
+  // Windows end at the pixel that they are of; mirrored ones begin there.
+  void MakeCausal(int64_t kernel, bool is_mirrored) {
+    const int64_t pad = is_mirrored ? 0 : kernel - 1;
+    made_.program.steps[0].As<Contract>()->pads_begin = {pad, pad};
+  }
   void ForgetHeight() {
     made_.program.steps[0].domain[2] = made_.program.dims->NewSymbol("height", /*is_data=*/false);
   }
@@ -165,6 +170,18 @@ TEST_F(SplitStepTest, DepthwiseOverSmallImages) {
     for (const int64_t channels : {16, 37}) {
       SCOPED_TRACE(std::to_string(batch) + " images of " + std::to_string(channels));
       Scaled(batch, channels, channels, 6, 7, Order::kChannelsLast).Check(*device_, "AVX");
+    }
+  }
+}
+
+// oneDNN would leave windows that see less than half of their taps to loops.
+TEST_F(SplitStepTest, DepthwiseOfCausalWindows) {
+  for (const bool is_mirrored : {false, true}) {
+    for (const int64_t kernel : {4, 7}) {
+      SCOPED_TRACE(std::to_string(kernel) + (is_mirrored ? " taps after" : " taps before"));
+      Scaled step(2, 24, 24, 11, kernel, Order::kChannelsLast);
+      step.MakeCausal(kernel, is_mirrored);
+      step.Check(*device_, "AVX");
     }
   }
 }
