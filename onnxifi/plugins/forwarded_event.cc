@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <new>
 #include <string>
@@ -127,6 +128,13 @@ void ONNXIFI_ABI Collect(void* context, const onnxValue* record) {
   }
 }
 
+// The plugin's structures are at fault, not the caller's.
+Status BlamePlugin(const Status& status) {
+  return {
+      status.code() == Code::kNoSystemMemory ? Code::kNoSystemMemory : Code::kBackendUnavailable,
+      status.Text()};
+}
+
 }  // namespace
 
 base::Result<std::vector<abi::KeptValue>> ForwardedEvent::OutputValues() {
@@ -135,14 +143,50 @@ base::Result<std::vector<abi::KeptValue>> ForwardedEvent::OutputValues() {
   if (calls.get_run_values == nullptr) return std::move(collected.values);
   ONNXIFI_RETURN_IF_ERROR(
       calls.ToStatus(calls.get_run_values(handle_, Collect, &collected), "onnxGetRunValues"));
-  // The plugin's structures are at fault, not the caller's.
-  if (!collected.status.ok()) {
-    return Status(collected.status.code() == base::Code::kNoSystemMemory
-                      ? base::Code::kNoSystemMemory
-                      : base::Code::kBackendUnavailable,
-                  collected.status.Text());
-  }
+  if (!collected.status.ok()) return BlamePlugin(collected.status);
   return std::move(collected.values);
+}
+
+namespace {
+
+struct Visitor {
+  const std::function<void(const onnxValue&)>& visit;
+  Status status;
+  std::exception_ptr exception;
+};
+
+void ONNXIFI_ABI Visit(void* context, const onnxValue* record) {
+  auto& visitor = *static_cast<Visitor*>(context);
+  if (!visitor.status.ok() || visitor.exception != nullptr) return;
+  // Nothing may be thrown through the plugin.
+  try {
+    if (abi::IsSound(*record)) {
+      visitor.visit(*record);
+      return;
+    }
+    // Says what is wrong, or fills up an older structure.
+    const std::string name = record->name != nullptr ? record->name : "";
+    const auto value = abi::CopyValue(*record, "Output '" + name + "'");
+    if (value.ok()) {
+      visitor.visit(abi::ValueRecord(name, **value).get());
+    } else {
+      visitor.status = value.status();
+    }
+  } catch (...) {
+    visitor.exception = std::current_exception();
+  }
+}
+
+}  // namespace
+
+Status ForwardedEvent::VisitOutputValues(const std::function<void(const onnxValue&)>& visit) {
+  const PluginCalls& calls = owner_->calls();
+  if (calls.get_run_values == nullptr) return base::Ok();
+  Visitor visitor = {visit, base::Ok(), nullptr};
+  const onnxStatus status = calls.get_run_values(handle_, Visit, &visitor);
+  if (visitor.exception != nullptr) std::rethrow_exception(visitor.exception);
+  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(status, "onnxGetRunValues"));
+  return visitor.status.ok() ? base::Ok() : BlamePlugin(visitor.status);
 }
 
 }  // namespace onnxifi::plugins

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -32,6 +33,8 @@ class ForwardedEvent final : public abi::Event {
   void Abandon() override;
   base::Result<std::vector<abi::TensorShape>> OutputShapes() override;
   base::Result<std::vector<abi::KeptValue>> OutputValues() override;
+  // The plugin's own structures, where they are sound.
+  base::Status VisitOutputValues(const std::function<void(const onnxValue&)>& visit) override;
 
   const PluginBackend& owner() const { return *owner_; }
   onnxEvent handle() const { return handle_; }

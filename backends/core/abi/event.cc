@@ -7,10 +7,21 @@
 
 #include <utility>
 
+#include "backends/core/abi/value_record.h"
+
 namespace onnxifi::abi {
 
 using base::Code;
 using base::Status;
+
+Status Event::VisitOutputValues(const std::function<void(const onnxValue&)>& visit) {
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<KeptValue> kept, OutputValues());
+  for (const KeptValue& one : kept) {
+    const ValueRecord record(one.name, *one.value);
+    visit(record.get());
+  }
+  return base::Ok();
+}
 
 Status LocalEvent::Finish(Status status, RunOutputs outputs) {
   std::vector<std::function<void(const Status&)>> callbacks;

@@ -7,6 +7,8 @@
 #ifndef ONNXIFI_BACKENDS_CORE_ABI_EVENT_H_
 #define ONNXIFI_BACKENDS_CORE_ABI_EVENT_H_
 
+#include <onnxifi/sdk.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -46,6 +48,9 @@ class Event {
   virtual base::Result<std::vector<TensorShape>> OutputShapes() = 0;
   // The outputs that the run kept, once signalled.
   virtual base::Result<std::vector<KeptValue>> OutputValues() = 0;
+  // Calls `visit` for each of them, in the model's order, with a structure that lives until it
+  // returns. Here those of OutputValues.
+  virtual base::Status VisitOutputValues(const std::function<void(const onnxValue&)>& visit);
 };
 
 // What an event waits for, where a thread that waits may do it itself.

@@ -24,7 +24,6 @@
 #include "backends/core/abi/last_error.h"
 #include "backends/core/abi/library.h"
 #include "backends/core/abi/node_verdict.h"
-#include "backends/core/abi/value_record.h"
 
 namespace onnxifi::abi {
 
@@ -172,12 +171,8 @@ onnxStatus ONNXIFI_ABI GetRunValues(onnxEvent handle, onnxValueCallback callback
   return Guard(Function::kGetRunValues, [&]() -> Status {
     ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<EventObject> object,
                              FindFinishedRun(handle, callback == nullptr));
-    ONNXIFI_ASSIGN_OR_RETURN(const std::vector<KeptValue> kept, object->event->OutputValues());
-    for (const KeptValue& one : kept) {
-      const ValueRecord record(one.name, *one.value);
-      callback(context, &record.get());
-    }
-    return base::Ok();
+    return object->event->VisitOutputValues(
+        [callback, context](const onnxValue& record) { callback(context, &record); });
   });
 }
 

@@ -26,6 +26,8 @@ using tensor::ValueRef;
 
 constexpr int kDeepestValue = 8;
 constexpr uint32_t kMaxRank = 64;
+// As many elements of the largest type as a signed size can say.
+constexpr int64_t kMaxElements = INT64_MAX / 16;
 
 // Where a structure stands: the value that the caller named, or a part of another. Said in words
 // only where something is wrong, for a sequence may have a million parts.
@@ -102,12 +104,10 @@ Result<Extents> ReadExtents(const onnxValue& record, const Location& location) {
                         std::to_string(extents.back()) + ", below the smallest (0).");
     }
   }
-  // As many elements of the largest type as a signed size can say.
-  constexpr int64_t kMax = INT64_MAX / 16;
-  if (tensor::ElementCount(extents) > kMax) {
+  if (tensor::ElementCount(extents) > kMaxElements) {
     return Status(Code::kInvalidShape, location.Text() + " of shape " + tensor::ToString(extents) +
                                            " has more than the largest number of elements (" +
-                                           std::to_string(kMax) + ").");
+                                           std::to_string(kMaxElements) + ").");
   }
   return extents;
 }
@@ -236,7 +236,96 @@ Result<Value> Copy(const onnxValue& given, const Location& location, int depth, 
   return Value::Map(std::move(keys), std::move(elements));
 }
 
+// Keys that were found to be sound: maps of a sequence mostly share them.
+struct SoundKeys {
+  const void* elements = nullptr;
+  int64_t count = -1;
+  onnxEnum type = 0;
+};
+
+bool IsSoundTensor(const onnxValue& record, bool has_text) {
+  const auto type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(record.data_type));
+  if (!type || record.rank > kMaxRank || (record.rank > 0 && record.extents == nullptr)) {
+    return false;
+  }
+  const std::span<const int64_t> extents(record.extents, record.rank);
+  if (std::ranges::any_of(extents, [](int64_t extent) { return extent < 0; })) return false;
+  const int64_t count = tensor::ElementCount(extents);
+  if (count > kMaxElements) return false;
+  if (*type != ElementType::kString) {
+    return record.data_size_bytes == static_cast<uint64_t>(tensor::SizeBytes(*type, count)) &&
+           (count == 0 || record.data != nullptr);
+  }
+  if (count > 0 && record.strings == nullptr) return false;
+  return !has_text || std::ranges::all_of(std::span(record.strings, static_cast<size_t>(count)),
+                                          [](const onnxString& text) {
+                                            return text.data != nullptr || text.size_bytes == 0;
+                                          });
+}
+
+bool AreSoundKeys(const onnxValue& record, SoundKeys& known) {
+  const bool are_texts = record.data_type == static_cast<onnxEnum>(ElementType::kString);
+  if (!are_texts && record.data_type != static_cast<onnxEnum>(ElementType::kInt64)) return false;
+  if (record.rank != 1 || record.extents == nullptr ||
+      static_cast<size_t>(record.extents[0]) != record.element_count) {
+    return false;
+  }
+  const void* const elements =
+      are_texts ? static_cast<const void*>(record.strings) : static_cast<const void*>(record.data);
+  const int64_t count = record.extents[0];
+  const bool is_known =
+      elements == known.elements && count == known.count && record.data_type == known.type;
+  if (!IsSoundTensor(record, /*has_text=*/!is_known)) return false;
+  if (is_known) return true;
+  const auto differ = [](auto sorted) {
+    std::ranges::sort(sorted);
+    return std::ranges::adjacent_find(sorted) == sorted.end();
+  };
+  if (are_texts) {
+    std::vector<std::string_view> texts;
+    for (const onnxString& text : std::span(record.strings, record.element_count)) {
+      texts.emplace_back(text.data != nullptr ? text.data : "", text.size_bytes);
+    }
+    if (!differ(std::move(texts))) return false;
+  } else {
+    const auto* numbers = static_cast<const std::byte*>(record.data);
+    std::vector<int64_t> copy(record.element_count);
+    if (count > 0) std::memcpy(copy.data(), numbers, copy.size() * sizeof(int64_t));
+    if (!differ(std::move(copy))) return false;
+  }
+  known = {elements, count, record.data_type};
+  return true;
+}
+
+bool IsSoundAt(const onnxValue& record, int depth, SoundKeys& known) {
+  if (record.struct_size < sizeof(record) || depth > kDeepestValue) return false;
+  switch (record.kind) {
+    case ONNXIFI_SDK_VALUE_NOTHING:
+      return true;
+    case ONNXIFI_SDK_VALUE_TENSOR:
+      return IsSoundTensor(record, /*has_text=*/true);
+    case ONNXIFI_SDK_VALUE_MAP:
+      if (!AreSoundKeys(record, known)) return false;
+      break;
+    case ONNXIFI_SDK_VALUE_SEQUENCE:
+      break;
+    default:
+      return false;
+  }
+  if (record.element_count > 0 && record.elements == nullptr) return false;
+  return std::ranges::all_of(std::span(record.elements, record.element_count),
+                             [&](const onnxValue* element) {
+                               return element != nullptr && IsSoundAt(*element, depth + 1, known);
+                             });
+}
+
 }  // namespace
+
+bool IsSound(const onnxValue& record) {
+  SoundKeys known;
+  return record.struct_size >= sizeof(record) && record.name != nullptr &&
+         IsSoundAt(record, /*depth=*/0, known);
+}
 
 Result<ValueRef> CopyValue(const onnxValue& record, const std::string& what) {
   Pool pool;
@@ -265,29 +354,69 @@ const onnxValue* ValueRecord::Add(const Value& value, const char* name) {
       record.kind = ONNXIFI_SDK_VALUE_MAP;
       break;
   }
-  if (value.kind != Value::Kind::kSequence) {
-    const Tensor& tensor = value.tensor;
-    record.data_type = static_cast<onnxEnum>(tensor.type());
-    record.rank = static_cast<uint32_t>(tensor.rank());
-    record.extents = tensor.extents().data();
-    if (tensor.type() == ElementType::kString) {
-      std::vector<onnxString>& strings = strings_.emplace_back();
-      for (const std::string& text : tensor.strings()) {
-        strings.push_back({text.data(), text.size()});
-      }
-      record.strings = strings.data();
-    } else {
-      record.data = tensor.data();
-      record.data_size_bytes = static_cast<size_t>(tensor.size_bytes());
-    }
-  }
-  if (value.kind != Value::Kind::kTensor) {
+  if (value.kind != Value::Kind::kSequence) AddTensor(value.tensor, record);
+  if (const tensor::MapRows* rows = value.map_rows()) {
+    AddRows(*rows, record);
+  } else if (value.kind != Value::Kind::kTensor) {
     std::vector<const onnxValue*>& elements = elements_.emplace_back();
-    for (const ValueRef& element : value.elements) elements.push_back(Add(*element, ""));
+    elements.reserve(value.element_count());
+    for (const ValueRef& element : value.elements()) elements.push_back(Add(*element, ""));
     record.element_count = elements.size();
     record.elements = elements.data();
   }
   return &record;
+}
+
+void ValueRecord::AddTensor(const Tensor& tensor, onnxValue& record) {
+  record.data_type = static_cast<onnxEnum>(tensor.type());
+  record.rank = static_cast<uint32_t>(tensor.rank());
+  record.extents = tensor.extents().data();
+  if (tensor.type() == ElementType::kString) {
+    std::vector<onnxString>& strings = strings_.emplace_back();
+    strings.reserve(tensor.strings().size());
+    for (const std::string& text : tensor.strings()) {
+      strings.push_back({text.data(), text.size()});
+    }
+    record.strings = strings.data();
+  } else {
+    record.data = tensor.data();
+    record.data_size_bytes = static_cast<size_t>(tensor.size_bytes());
+  }
+}
+
+void ValueRecord::AddRows(const tensor::MapRows& rows, onnxValue& record) {
+  const auto count = static_cast<size_t>(rows.row_count());
+  const size_t width = rows.columns.size();
+  // A map, and a number in it: all others differ from them by addresses only.
+  onnxValue map = {};
+  map.struct_size = sizeof(map);
+  map.name = "";
+  map.kind = ONNXIFI_SDK_VALUE_MAP;
+  map.element_count = width;
+  AddTensor(rows.keys, map);
+  onnxValue number = {};
+  number.struct_size = sizeof(number);
+  number.name = "";
+  number.kind = ONNXIFI_SDK_VALUE_TENSOR;
+  number.data_type = static_cast<onnxEnum>(rows.numbers.type());
+  number.data_size_bytes = static_cast<size_t>(tensor::BitWidth(rows.numbers.type()) / 8);
+  row_records_ = std::make_unique_for_overwrite<onnxValue[]>(count * (width + 1));
+  row_elements_ = std::make_unique_for_overwrite<const onnxValue*[]>(count * (width + 1));
+  const onnxValue** const maps = row_elements_.get();
+  const onnxValue** next_element = maps + count;
+  onnxValue* next = row_records_.get();
+  for (size_t row = 0; row < count; ++row) {
+    maps[row] = next;
+    onnxValue& made = *next++ = map;
+    made.elements = next_element;
+    for (size_t key = 0; key < width; ++key) {
+      *next_element++ = next;
+      onnxValue& entry = *next++ = number;
+      entry.data = rows.NumberAt(static_cast<int64_t>(row), key);
+    }
+  }
+  record.element_count = count;
+  record.elements = maps;
 }
 
 }  // namespace onnxifi::abi

@@ -9,6 +9,7 @@
 #include <onnxifi/sdk.h>
 
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ namespace onnxifi::abi {
 // NO_SYSTEM_MEMORY.
 base::Result<tensor::ValueRef> CopyValue(const onnxValue& record, const std::string& what);
 
+// Whether CopyValue would take `record`, and it has every field of today's structure. Copies
+// nothing: for what a plugin tells and its caller reads.
+bool IsSound(const onnxValue& record);
+
 // The structures of one value, which with its name outlives them.
 class ValueRecord {
  public:
@@ -33,11 +38,17 @@ class ValueRecord {
 
  private:
   const onnxValue* Add(const tensor::Value& value, const char* name);
+  void AddTensor(const tensor::Tensor& tensor, onnxValue& record);
+  void AddRows(const tensor::MapRows& rows, onnxValue& record);
 
   // Addresses of their elements stay when they grow.
   std::deque<onnxValue> records_;
   std::deque<std::vector<onnxString>> strings_;
   std::deque<std::vector<const onnxValue*>> elements_;
+  // Of maps in rows: a structure per map with those of its values behind it, and who points to
+  // them.
+  std::unique_ptr<onnxValue[]> row_records_;
+  std::unique_ptr<const onnxValue*[]> row_elements_;
   const onnxValue* top_;
 };
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <span>
 
 namespace onnxifi::abi {
 namespace {
@@ -23,7 +24,7 @@ using tensor::ValueRef;
 ValueRef Make(Value value) { return std::make_shared<const Value>(std::move(value)); }
 
 bool Equal(const Value& a, const Value& b) {
-  if (a.kind != b.kind || a.elements.size() != b.elements.size()) return false;
+  if (a.kind != b.kind || a.element_count() != b.element_count()) return false;
   if (a.kind == Value::Kind::kTensor || a.kind == Value::Kind::kMap) {
     if (a.tensor.type() != b.tensor.type() || a.tensor.extents() != b.tensor.extents()) {
       return false;
@@ -34,8 +35,8 @@ bool Equal(const Value& a, const Value& b) {
       return false;
     }
   }
-  for (size_t k = 0; k < a.elements.size(); ++k) {
-    if (!Equal(*a.elements[k], *b.elements[k])) return false;
+  for (size_t k = 0; k < a.elements().size(); ++k) {
+    if (!Equal(*a.elements()[k], *b.elements()[k])) return false;
   }
   return true;
 }
@@ -48,13 +49,63 @@ TEST(ValueRecord, GivesBackWhatItTells) {
   const ValueRef texts = Make(Value(Tensor::FromStrings({1, 2}, {std::string("a\0b", 3), ""})));
   const Value map =
       Value::Map(Tensor::FromValues<int64_t>(ElementType::kInt64, {2}, keys), {numbers, texts});
-  const Value all = Value::Sequence({Make(map), Make(Value()), Make(Value::Sequence({}))});
+  const Value all =
+      Value::Sequence({Make(map), Make(Value()), Make(Value::Sequence(std::vector<ValueRef>()))});
   const std::string name = "name";
   const ValueRecord record(name, all);
   EXPECT_STREQ(record.get().name, "name");
   const auto copy = CopyValue(record.get(), "It");
   ASSERT_TRUE(copy.ok()) << copy.status().Text();
   EXPECT_TRUE(Equal(**copy, all));
+  EXPECT_TRUE(IsSound(record.get()));
+}
+
+TEST(ValueRecord, TellsMapsInRowsAsMaps) {
+  const Tensor texts = Tensor::FromStrings({2}, {"a", "a longer key than others"});
+  const std::array<int64_t, 2> numbers = {7, -7};
+  const Tensor keys = Tensor::FromValues<int64_t>(ElementType::kInt64, {2}, numbers);
+  for (const Tensor& of : {texts, keys}) {
+    for (const int64_t rows : {0, 1, 3}) {
+      Tensor matrix = *Tensor::Allocate(ElementType::kFloat32, {rows, 3});
+      auto* const at = reinterpret_cast<float*>(matrix.mutable_data());
+      for (int64_t k = 0; k < 3 * rows; ++k) at[k] = static_cast<float>(k);
+      // The keys lie in the columns 2 and 0.
+      std::vector<ValueRef> maps;
+      for (int64_t row = 0; row < rows; ++row) {
+        std::vector<ValueRef> values;
+        for (const int64_t column : {2, 0}) {
+          const std::array<float, 1> number = {static_cast<float>(3 * row + column)};
+          values.push_back(
+              Make(Value(Tensor::FromValues<float>(ElementType::kFloat32, {}, number))));
+        }
+        maps.push_back(Make(Value::Map(of, std::move(values))));
+      }
+      const Value expected = Value::Sequence(std::move(maps));
+      const Value in_rows = Value::Sequence(tensor::MapRows{of, matrix, {2, 0}});
+      EXPECT_EQ(in_rows.element_count(), static_cast<size_t>(rows));
+      const std::string name = "name";
+      const ValueRecord record(name, in_rows);
+      EXPECT_TRUE(IsSound(record.get()));
+      const auto copy = CopyValue(record.get(), "It");
+      ASSERT_TRUE(copy.ok()) << copy.status().Text();
+      EXPECT_TRUE(Equal(**copy, expected)) << rows;
+      EXPECT_TRUE(Equal(in_rows, expected)) << rows;
+    }
+  }
+}
+
+TEST(ValueRecord, LooksAtTheKeysOfEveryMap) {
+  const std::array<int64_t, 2> good = {1, 2}, twice = {1, 1};
+  const auto map_of = [](std::span<const int64_t> keys) {
+    const ValueRef value = Make(Value(Tensor::FromStrings({}, {"v"})));
+    return Make(
+        Value::Map(Tensor::FromValues<int64_t>(ElementType::kInt64, {2}, keys), {value, value}));
+  };
+  const std::string name = "name";
+  const Value sound = Value::Sequence({map_of(good), map_of(good)});
+  EXPECT_TRUE(IsSound(ValueRecord(name, sound).get()));
+  const Value unsound = Value::Sequence({map_of(good), map_of(twice)});
+  EXPECT_FALSE(IsSound(ValueRecord(name, unsound).get()));
 }
 
 TEST(ValueRecord, NamesEveryFaultOfAStructure) {
@@ -101,6 +152,7 @@ TEST(ValueRecord, NamesEveryFaultOfAStructure) {
     faults[k].spoil(record);
     const auto copy = CopyValue(record, "Input 'x'");
     ASSERT_FALSE(copy.ok()) << k;
+    EXPECT_FALSE(IsSound(record)) << k;
     EXPECT_EQ(copy.status().code(), faults[k].code) << k << ": " << copy.status().Text();
   }
 }
@@ -115,6 +167,8 @@ TEST(ValueRecord, RefusesWhatIsNestedWithoutEnd) {
   const auto copy = CopyValue(record, "It");
   ASSERT_FALSE(copy.ok());
   EXPECT_EQ(copy.status().code(), Code::kInvalidShape);
+  record.name = "It";
+  EXPECT_FALSE(IsSound(record));
 }
 
 TEST(ValueRecord, TakesTheFieldsOfAnOlderStructureOnly) {
@@ -127,6 +181,7 @@ TEST(ValueRecord, TakesTheFieldsOfAnOlderStructureOnly) {
   const auto copy = CopyValue(record, "It");
   ASSERT_TRUE(copy.ok()) << copy.status().Text();
   EXPECT_EQ((*copy)->kind, Value::Kind::kNothing);
+  EXPECT_FALSE(IsSound(record));
 }
 
 }  // namespace

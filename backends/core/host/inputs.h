@@ -38,7 +38,7 @@ inline base::Result<const std::vector<tensor::ValueRef>*> SequenceInput(Inputs i
   if (!Has(inputs, k) || inputs[k]->kind != tensor::Value::Kind::kSequence) {
     return WrongInput(inputs, k, "a sequence");
   }
-  return &inputs[k]->elements;
+  return &inputs[k]->elements();
 }
 
 // The value for keeps: a borrowed tensor is copied.

@@ -55,7 +55,7 @@ Result<const Value*> MapInput(Inputs inputs, const program::ListMap& attributes)
                   "The keys of the map are of " + std::string(Name(map.tensor.type())) + "; " +
                       std::string(Name(attributes.keys->type())) + " is required.");
   }
-  for (const ValueRef& value : map.elements) {
+  for (const ValueRef& value : map.elements()) {
     if (value->is_tensor() && value->tensor.type() == attributes.fallback.type() &&
         value->tensor.element_count() == 1) {
       continue;
@@ -76,27 +76,10 @@ Outputs Run(const program::MakeMaps& attributes, Inputs inputs) {
     return WrongInput(inputs, 0,
                       "a tensor of float of " + std::to_string(attributes.columns) + " columns");
   }
-  const int64_t rows = x->rank() == 1 ? 1 : x->extents()[0];
   ONNXIFI_ASSIGN_OR_RETURN(const ValueRef kept, Kept(inputs[0]));
-  // Numbers where they lie, and a block of values for the entries of all maps: all live as long as
-  // one of the maps.
-  const size_t width = attributes.key_columns.size();
-  const auto entries = std::make_shared<std::vector<Value>>();
-  entries->reserve(static_cast<size_t>(rows) * width);
-  std::vector<ValueRef> maps;
-  maps.reserve(static_cast<size_t>(rows));
-  for (int64_t row = 0; row < rows; ++row) {
-    std::vector<ValueRef> values;
-    values.reserve(width);
-    for (const int64_t column : attributes.key_columns) {
-      const size_t at = static_cast<size_t>(row * attributes.columns + column) * sizeof(float);
-      entries->emplace_back(
-          Tensor::Borrow(ElementType::kFloat32, {}, kept->tensor.data() + at, kept));
-      values.emplace_back(entries, &entries->back());
-    }
-    maps.push_back(std::make_shared<const Value>(Value::Map(attributes.keys, std::move(values))));
-  }
-  return One(Value::Sequence(std::move(maps)));
+  const int64_t rows = x->rank() == 1 ? 1 : x->extents()[0];
+  return One(Value::Sequence(tensor::MapRows{
+      attributes.keys, kept->tensor.Reshaped({rows, attributes.columns}), attributes.key_columns}));
 }
 
 Outputs Run(const program::ListMap& attributes, Inputs inputs) {
@@ -104,7 +87,7 @@ Outputs Run(const program::ListMap& attributes, Inputs inputs) {
   const std::vector<int64_t> positions =
       attributes.keys ? Found(map->tensor, *attributes.keys) : Ascending(map->tensor);
   const auto entry = [&](int64_t at) -> const Tensor& {
-    return at < 0 ? attributes.fallback : map->elements[static_cast<size_t>(at)]->tensor;
+    return at < 0 ? attributes.fallback : map->elements()[static_cast<size_t>(at)]->tensor;
   };
   const ElementType type = attributes.fallback.type();
   const tensor::Extents extents = {1, static_cast<int64_t>(positions.size())};

@@ -28,7 +28,7 @@ TEST(HostSequence, CopiesWhatItKeepsOfBorrowedTensors) {
   const Outputs made = host::Run(program::MakeSequence(), std::vector<ValueRef>{borrowed});
   ASSERT_TRUE(made.ok());
   memory = {8, 9};
-  EXPECT_EQ((*made)[0]->elements[0]->tensor.values<float>()[1], 2);
+  EXPECT_EQ((*made)[0]->elements()[0]->tensor.values<float>()[1], 2);
 }
 
 TEST(HostSequence, SplitsAndJoinsStrings) {
@@ -36,9 +36,9 @@ TEST(HostSequence, SplitsAndJoinsStrings) {
   const Outputs parts = host::Run(program::SplitTensor{.axis = 1, .removes_axis = true},
                                   std::vector<ValueRef>{given});
   ASSERT_TRUE(parts.ok());
-  ASSERT_EQ((*parts)[0]->elements.size(), 3U);
-  EXPECT_EQ((*parts)[0]->elements[1]->tensor.strings(), (std::vector<std::string>{"b", "e"}));
-  EXPECT_EQ((*parts)[0]->elements[1]->tensor.extents(), (tensor::Extents{2}));
+  ASSERT_EQ((*parts)[0]->elements().size(), 3U);
+  EXPECT_EQ((*parts)[0]->elements()[1]->tensor.strings(), (std::vector<std::string>{"b", "e"}));
+  EXPECT_EQ((*parts)[0]->elements()[1]->tensor.extents(), (tensor::Extents{2}));
   const Outputs joined = host::Run(program::JoinElements{.axis = -1, .is_new_axis = true}, *parts);
   ASSERT_TRUE(joined.ok()) << joined.status().Text();
   EXPECT_EQ((*joined)[0]->tensor.strings(), given->tensor.strings());

@@ -90,10 +90,25 @@ Result<ValueType> Join(const ValueType& a, const ValueType& b, const std::string
   return joined;
 }
 
-Status CheckValue(const Value& value, const ValueType& type, const std::string& what) {
+namespace {
+
+// Where a value stands: the one that a caller named, or an element of another. Said in words only
+// where something is wrong, for a sequence may have a million elements.
+struct Location {
+  const std::string* what = nullptr;
+  const Location* whole = nullptr;
+  size_t element = 0;
+
+  std::string Text() const {
+    if (whole == nullptr) return *what;
+    return "Element " + std::to_string(element) + " of " + whole->Text();
+  }
+};
+
+Status Check(const Value& value, const ValueType& type, const Location& location) {
   const auto mismatch = [&](Code code) {
-    return Status(
-        code, what + " is " + tensor::Describe(value) + "; required is: " + ToString(type) + ".");
+    return Status(code, location.Text() + " is " + tensor::Describe(value) +
+                            "; required is: " + ToString(type) + ".");
   };
   if (value.kind == Value::Kind::kNothing) {
     return type.may_be_missing ? base::Ok() : mismatch(Code::kMismatchingDatatype);
@@ -110,11 +125,26 @@ Status CheckValue(const Value& value, const ValueType& type, const std::string& 
   if (type.is_tensor() && type.rank >= 0 && value.tensor.rank() != type.rank) {
     return mismatch(Code::kMismatchingShape);
   }
-  for (size_t k = 0; k < value.elements.size(); ++k) {
-    ONNXIFI_RETURN_IF_ERROR(CheckValue(*value.elements[k], type.inner[0],
-                                       "Element " + std::to_string(k) + " of " + what));
+  if (const tensor::MapRows* rows = value.map_rows()) {
+    // All maps are of one type.
+    if (rows->row_count() == 0) return base::Ok();
+    std::vector<tensor::ValueRef> numbers(
+        rows->columns.size(),
+        std::make_shared<const Value>(tensor::Tensor::Borrow(
+            rows->numbers.type(), {}, rows->numbers.data(), rows->numbers.owner())));
+    return Check(Value::Map(rows->keys, std::move(numbers)), type.inner[0], {.whole = &location});
+  }
+  for (size_t k = 0; k < value.elements().size(); ++k) {
+    ONNXIFI_RETURN_IF_ERROR(
+        Check(*value.elements()[k], type.inner[0], {.whole = &location, .element = k}));
   }
   return base::Ok();
+}
+
+}  // namespace
+
+Status CheckValue(const Value& value, const ValueType& type, const std::string& what) {
+  return Check(value, type, {.what = &what});
 }
 
 }  // namespace onnxifi::program

@@ -65,5 +65,28 @@ TEST(ValueTypeTest, ChecksEveryLevelOfAValue) {
   EXPECT_FALSE(CheckValue(Value::Map(Tensor::FromStrings({1}, {"a"}), values), map, "It").ok());
 }
 
+TEST(ValueTypeTest, ChecksMapsInRowsAsItChecksMaps) {
+  const auto rows_of = [](ElementType keys, ElementType numbers, int64_t rows) {
+    return Value::Sequence(tensor::MapRows{keys == ElementType::kString
+                                               ? Tensor::FromStrings({1}, {"a"})
+                                               : *Tensor::Allocate(keys, {1}),
+                                           *Tensor::Allocate(numbers, {rows, 2}),
+                                           {1}});
+  };
+  const ValueType maps = ValueType::Sequence(ValueType::Map(ElementType::kInt64, Floats(0)));
+  for (const int64_t rows : {0, 2}) {
+    EXPECT_TRUE(
+        CheckValue(rows_of(ElementType::kInt64, ElementType::kFloat32, rows), maps, "It").ok());
+  }
+  EXPECT_EQ(CheckValue(rows_of(ElementType::kString, ElementType::kFloat32, 2), maps, "It").code(),
+            Code::kMismatchingDatatype);
+  EXPECT_EQ(CheckValue(rows_of(ElementType::kInt64, ElementType::kFloat64, 2), maps, "It").Text(),
+            "Element 0 of Element 0 of It is a tensor of double of shape []; required is: tensor "
+            "of float with 0 axes.");
+  EXPECT_FALSE(CheckValue(rows_of(ElementType::kInt64, ElementType::kFloat32, 2),
+                          ValueType::Sequence(Floats(0)), "It")
+                   .ok());
+}
+
 }  // namespace
 }  // namespace onnxifi::program

@@ -108,12 +108,12 @@ bool AreSame(const Tensor& a, const Tensor& b) {
 }
 
 bool AreSame(const tensor::Value& a, const tensor::Value& b) {
-  if (a.kind != b.kind || a.elements.size() != b.elements.size()) return false;
+  if (a.kind != b.kind || a.element_count() != b.element_count()) return false;
   const bool has_tensor =
       a.kind == tensor::Value::Kind::kTensor || a.kind == tensor::Value::Kind::kMap;
   if (has_tensor && !AreSame(a.tensor, b.tensor)) return false;
-  for (size_t k = 0; k < a.elements.size(); ++k) {
-    if (!AreSame(*a.elements[k], *b.elements[k])) return false;
+  for (size_t k = 0; k < a.elements().size(); ++k) {
+    if (!AreSame(*a.elements()[k], *b.elements()[k])) return false;
   }
   return true;
 }

@@ -80,7 +80,7 @@ base::Result<Value> RunModel(const std::string& op_type, const Attributes& attri
 
 std::vector<double> NumbersOf(const Value& map) {
   std::vector<double> numbers;
-  for (const tensor::ValueRef& value : map.elements) {
+  for (const tensor::ValueRef& value : map.elements()) {
     EXPECT_EQ(value->tensor.type(), ElementType::kFloat32);
     EXPECT_EQ(value->tensor.extents(), Extents());
     numbers.push_back(value->tensor.AsDouble(0));
@@ -96,13 +96,13 @@ TEST(ZipMapTest, MakesAMapPerRow) {
                  Value(MakeTensor(ElementType::kFloat32, {2, 3}, {1, 2, 3, 4, 5, 6})));
     ASSERT_TRUE(result.ok()) << result.status().Text();
     ASSERT_EQ(result->kind, Value::Kind::kSequence);
-    ASSERT_EQ(result->elements.size(), 2u);
-    for (const tensor::ValueRef& map : result->elements) {
+    ASSERT_EQ(result->elements().size(), 2u);
+    for (const tensor::ValueRef& map : result->elements()) {
       ASSERT_EQ(map->kind, Value::Kind::kMap);
       EXPECT_THAT(Numbers(map->tensor), ElementsAre(5, -3, 7));
     }
-    EXPECT_THAT(NumbersOf(*result->elements[0]), ElementsAre(1, 2, 3));
-    EXPECT_THAT(NumbersOf(*result->elements[1]), ElementsAre(4, 5, 6));
+    EXPECT_THAT(NumbersOf(*result->elements()[0]), ElementsAre(1, 2, 3));
+    EXPECT_THAT(NumbersOf(*result->elements()[1]), ElementsAre(4, 5, 6));
   }
 }
 
@@ -111,9 +111,9 @@ TEST(ZipMapTest, TakesOneAxisAsARowAndTheLastOfEqualLabels) {
                                TensorType(ElementType::kFloat32, {3}),
                                Value(MakeTensor(ElementType::kFloat32, {3}, {1, 2, 3})));
   ASSERT_TRUE(result.ok()) << result.status().Text();
-  ASSERT_EQ(result->elements.size(), 1u);
-  EXPECT_EQ(result->elements[0]->tensor.strings(), (Strings{"b", "a"}));
-  EXPECT_THAT(NumbersOf(*result->elements[0]), ElementsAre(2, 3));
+  ASSERT_EQ(result->elements().size(), 1u);
+  EXPECT_EQ(result->elements()[0]->tensor.strings(), (Strings{"b", "a"}));
+  EXPECT_THAT(NumbersOf(*result->elements()[0]), ElementsAre(2, 3));
 }
 
 TEST(ZipMapTest, MakesAnEmptySequenceOfNoRows) {
@@ -122,7 +122,7 @@ TEST(ZipMapTest, MakesAnEmptySequenceOfNoRows) {
                                Value(MakeTensor(ElementType::kFloat32, {0, 2}, {})));
   ASSERT_TRUE(result.ok()) << result.status().Text();
   EXPECT_EQ(result->kind, Value::Kind::kSequence);
-  EXPECT_TRUE(result->elements.empty());
+  EXPECT_TRUE(result->elements().empty());
 }
 
 TEST(ZipMapTest, RefusesWhatDoesNotFit) {

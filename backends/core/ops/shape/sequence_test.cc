@@ -269,7 +269,7 @@ tensor::Value Rows(const std::vector<std::vector<double>>& rows) {
 
 std::vector<std::vector<double>> NumbersOf(const tensor::Value& sequence) {
   std::vector<std::vector<double>> rows;
-  for (const tensor::ValueRef& element : sequence.elements) {
+  for (const tensor::ValueRef& element : sequence.elements()) {
     rows.push_back(Numbers(element->tensor));
   }
   return rows;
@@ -381,9 +381,9 @@ TEST(SequenceOfARunTest, RefusesValuesThatDoNotFit) {
       return g.Node("SequenceAt", {s, g.Input({}, {position}, ElementType::kInt64)});
     };
   };
-  std::vector<tensor::ValueRef> mixed = Rows({{1}}).elements;
+  std::vector<tensor::ValueRef> mixed = Rows({{1}}).elements();
   mixed.push_back(std::make_shared<const tensor::Value>(MakeTensor(ElementType::kInt32, {1}, {1})));
-  std::vector<tensor::ValueRef> deep = Rows({{1}}).elements;
+  std::vector<tensor::ValueRef> deep = Rows({{1}}).elements();
   deep.push_back(
       std::make_shared<const tensor::Value>(MakeTensor(ElementType::kFloat32, {1, 1}, {1})));
   const Fault faults[] = {
@@ -567,7 +567,7 @@ TEST(MapOfARunTest, IsAnElementOfASequence) {
   EXPECT_THAT(Numbers((*results)[0].tensor), ElementsAre(30));
   EXPECT_EQ(NumbersOf((*results)[0]), (std::vector<std::vector<double>>{{31, 32}}));
   std::vector<double> keys;
-  for (const tensor::ValueRef& map : (*results)[1].elements) {
+  for (const tensor::ValueRef& map : (*results)[1].elements()) {
     ASSERT_EQ(map->kind, tensor::Value::Kind::kMap);
     keys.push_back(Numbers(map->tensor)[0]);
   }
