@@ -76,7 +76,8 @@ class ProductKernel final : public device::Kernel {
     const ProductGeometry geometry = MakeGeometry(step, factors_);
     constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
     const int64_t bytes = WeightBytes(geometry);
-    return store_.Find(/*layout=*/0, runtimes_.own.memory(),
+    // Into how many pieces windows are cut is a question of the extents.
+    return store_.Find(static_cast<int>(geometry.columns.pieces), runtimes_.own.memory(),
                        std::max(kMinWeightBytes, bytes) / kFloat, [&](float* to) {
                          PackWeights(geometry, factors_, BytesAt(constants, step.reads[1]),
                                      reinterpret_cast<std::byte*>(to), runtimes_.own.pool());
