@@ -299,6 +299,16 @@ bool AreSoundKeys(const onnxValue& record, SoundKeys& known) {
 
 bool IsSoundAt(const onnxValue& record, int depth, SoundKeys& known) {
   if (record.struct_size < sizeof(record) || depth > kDeepestValue) return false;
+  // Readers may look at fields that mean nothing for the kind.
+  const bool has_elements =
+      record.kind == ONNXIFI_SDK_VALUE_SEQUENCE || record.kind == ONNXIFI_SDK_VALUE_MAP;
+  const bool has_extents =
+      record.kind == ONNXIFI_SDK_VALUE_TENSOR || record.kind == ONNXIFI_SDK_VALUE_MAP;
+  const bool has_bytes = has_extents && record.data_type != ONNXIFI_SDK_DATATYPE_STRING;
+  if ((!has_elements && record.element_count != 0) || (!has_extents && record.rank != 0) ||
+      (!has_bytes && record.data_size_bytes != 0)) {
+    return false;
+  }
   switch (record.kind) {
     case ONNXIFI_SDK_VALUE_NOTHING:
       return true;

@@ -157,6 +157,38 @@ TEST(ValueRecord, NamesEveryFaultOfAStructure) {
   }
 }
 
+// What is copied is cleaned up; what is handed on as it is must be clean.
+TEST(ValueRecord, IsUnsoundWithFieldsOfOtherKinds) {
+  const std::string name = "x";
+  const Value nothing;
+  const ValueRecord good(name, nothing);
+  ASSERT_TRUE(IsSound(good.get()));
+  const std::array<int64_t, 1> one = {1};
+  const onnxString text = {"a", 1};
+  onnxValue strings = good.get();
+  strings.kind = ONNXIFI_SDK_VALUE_TENSOR;
+  strings.data_type = ONNXIFI_SDK_DATATYPE_STRING;
+  strings.rank = 1;
+  strings.extents = one.data();
+  strings.strings = &text;
+  ASSERT_TRUE(IsSound(strings));
+  onnxValue sequence = good.get();
+  sequence.kind = ONNXIFI_SDK_VALUE_SEQUENCE;
+  ASSERT_TRUE(IsSound(sequence));
+  for (onnxValue record : {good.get(), strings}) {
+    record.element_count = 3;
+    EXPECT_FALSE(IsSound(record));
+  }
+  for (onnxValue record : {good.get(), sequence}) {
+    record.rank = 4;
+    EXPECT_FALSE(IsSound(record));
+  }
+  for (onnxValue record : {good.get(), sequence, strings}) {
+    record.data_size_bytes = 100;
+    EXPECT_FALSE(IsSound(record));
+  }
+}
+
 TEST(ValueRecord, RefusesWhatIsNestedWithoutEnd) {
   onnxValue record = {};
   record.struct_size = sizeof(record);
