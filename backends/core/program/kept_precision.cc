@@ -70,6 +70,11 @@ bool IsContinuous(const ExprPool& pool, const std::vector<ExprId>& nodes, Elemen
       case ExprOp::kEqual:
       case ExprOp::kLessEqual:
       case ExprOp::kBitcast:
+      // Their domains end where rounded numbers lie: beside 1 there is none.
+      case ExprOp::kAcos:
+      case ExprOp::kAsin:
+      case ExprOp::kAcosh:
+      case ExprOp::kAtanh:
         return false;
       case ExprOp::kLess:
         return conditions.contains(id);

@@ -113,7 +113,17 @@ TEST_P(KeptPrecisionTest, OtherRoundingsStay) {
       maker.Output(maker.Map({3, 5}, {last}, To(kWide)));
     };
   };
+  // Rounded it is 1, at the edge of the domain; unrounded there is no answer.
+  const auto at_edge = [&](ExprOp op, double beside) {
+    const auto near_one = [beside](Expr x) { return (x - x) + Like(x, beside); };
+    return of_product(Node(GetParam(), near_one),
+                      Node(GetParam(), [op](Expr x) { return Unary(op, x); }));
+  };
   const Make makes[] = {
+      at_edge(ExprOp::kAcos, 1.00001),
+      at_edge(ExprOp::kAsin, 1.00001),
+      at_edge(ExprOp::kAcosh, 0.99999),
+      at_edge(ExprOp::kAtanh, 1.00001),
       of_product(Node(GetParam(), Third), Node(GetParam(), floor)),
       of_product(Node(GetParam(), [](Expr x) { return (x - x) + Third(x) - Third(x); }),
                  Node(GetParam(), sign)),
