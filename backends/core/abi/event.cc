@@ -36,6 +36,7 @@ Status LocalEvent::Finish(Status status, RunOutputs outputs) {
     callbacks.swap(callbacks_);
   }
   finished_.notify_all();
+  if (const std::shared_ptr<StealableWork> work = work_.lock()) work->EndHelp();
   for (const auto& callback : callbacks) callback(status);
   return base::Ok();
 }

@@ -59,6 +59,9 @@ class StealableWork {
   virtual ~StealableWork() = default;
   // Does what is left to do if nobody has begun it, and it is its turn. Called with no lock held.
   virtual void Help() = 0;
+  // The event is signalled, by the work or by hand: who waits in Help for a turn returns. Called
+  // with no lock held.
+  virtual void EndHelp() {}
 };
 
 // The event of a library that does its own waiting; what every plugin uses.

@@ -124,8 +124,14 @@ void RunQueue::Run::Help() {
   if (waits_beside) {
     ++helpers;
     stage.wait(Stage::kWaiting);
+    --helpers;
   }
   tasks->Help(*this);
+}
+
+void RunQueue::Run::EndHelp() {
+  Stage waiting = Stage::kWaiting;
+  if (stage.compare_exchange_strong(waiting, Stage::kForsaken)) stage.notify_all();
 }
 
 void RunQueue::Carry(Run& run) {

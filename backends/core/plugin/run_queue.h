@@ -56,13 +56,15 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
   void Drain();
 
  private:
-  // Of a run: until its input is there, until it may begin, and from then on.
-  enum class Stage : uint8_t { kBlocked, kWaiting, kSubmitted };
+  // Of a run: until its input is there, until it may begin, and from then on. kForsaken is kWaiting
+  // without helpers, as the event was signalled by hand.
+  enum class Stage : uint8_t { kBlocked, kWaiting, kForsaken, kSubmitted };
 
   struct Run final : TaskQueue::Task, abi::StealableWork {
     void Carry() noexcept override;
     bool MayGoBeside() const override { return may_go_beside; }
     void Help() override;
+    void EndHelp() override;
     // Whether it makes no difference which of the two is first.
     bool IsApartFrom(const Run& other) const;
 
@@ -72,7 +74,7 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
     std::shared_ptr<abi::LocalEvent> input;
     std::shared_ptr<abi::LocalEvent> output;
     const Footprint* footprint = nullptr;  // guarded by the queue's mutex
-    uint64_t caller = 0;  // the thread that added it
+    uint64_t caller = 0;                   // the thread that added it
     base::Status input_status;
     bool may_go_beside = false;  // runs of other graphs
     // Whether it has a footprint: waits for runs that end by themselves, and for no input of

@@ -360,6 +360,36 @@ TEST_F(RunsSideBySide, AsManyAsThereMayBe) {
   EXPECT_EQ(most, 2);
 }
 
+// A caller who signals an event by hand frees those who wait for it.
+TEST_F(RunsSideBySide, AndNobodyWaitsForARunWhoseEventIsSignalled) {
+  const auto input = NewInput();
+  const auto first = wide->Add(Note(1), input);
+  const auto second = AddAsAnother(Note(2), &there);
+  std::atomic<bool> is_free = false;
+  std::thread waiter([&] {
+    EXPECT_TRUE(second->Wait().ok());
+    is_free = true;
+  });
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_FALSE(is_free);
+  EXPECT_TRUE(second->Signal().ok());
+  waiter.join();
+  EXPECT_TRUE(order.empty());
+  EXPECT_TRUE(input->Signal().ok());
+  wide->Drain();
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+TEST_F(RunsSideBySide, AndWaitForTheirInputs) {
+  const auto input = NewInput();
+  const auto output = wide->Add(Note(1), input, RunQueue::RunsOn::kCaller, &here);
+  std::thread waiter([&] { EXPECT_TRUE(output->Wait().ok()); });
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_TRUE(input->Signal().ok());
+  waiter.join();
+  EXPECT_EQ(order, std::vector<int>{1});
+}
+
 // A queue of another graph on the same worker.
 TEST_F(RunsSideBySide, BesideThoseOfOtherGraphs) {
   Gate gate;
