@@ -36,12 +36,16 @@ constexpr size_t kMaxCachedBindings = 128;
 // have no more steps than these; what ends a segment counts as one.
 constexpr size_t kMaxCachedSteps = 4096;
 
-// Whether the steps from `first` on, if there are any, make maps of numbers that are there by then:
-// no work worth a thread, as maps share the numbers.
+// Whether the steps from `first` on, if there are any, make maps of numbers that a step has written
+// by then: no work worth a thread, as maps share them. Those of an input are copied.
 bool OnlyMapsFollow(const Program& program, int first) {
-  return std::all_of(program.steps.begin() + first, program.steps.end(), [](const Step& step) {
+  return std::all_of(program.steps.begin() + first, program.steps.end(), [&](const Step& step) {
     const auto* const host = step.As<Host>();
-    return host != nullptr && std::holds_alternative<program::MakeMaps>(*host->function);
+    return host != nullptr && std::holds_alternative<program::MakeMaps>(*host->function) &&
+           std::ranges::none_of(step.reads, [&](const program::View& read) {
+             return read.buffer != program::kNoBuffer &&
+                    program.buffers[read.buffer].kind == Buffer::Kind::kInput;
+           });
   });
 }
 

@@ -187,23 +187,29 @@ TEST(PlanTest, CallsABindingTinyByWhatAllOfItsStepsMove) {
   EXPECT_FALSE((*plan->Bind(0, {int64_t{1} << 20}))->is_tiny) << "a single step is more already";
 }
 
-// Maps of what a classifier computes, not what reads text.
+// Maps of what a classifier computes, not of the input, which is copied, nor what reads text.
 TEST(PlanTest, CallsABindingTinyThatOnlyMapsFollow) {
-  for (const bool are_maps : {false, true}) {
+  struct Case {
+    bool are_maps;
+    bool is_input;
+  };
+  for (const auto& [are_maps, is_input] : {Case{false, false}, Case{true, true}, {true, false}}) {
     ProgramMaker maker;
     MakeChain(maker);
+    const program::View& source =
+        is_input ? maker.program.steps[0].reads[0] : maker.program.steps[0].writes[0];
     program::Host host;
     host.function =
         are_maps ? std::make_shared<const program::HostFunction>(program::MakeMaps{.columns = 3})
                  : std::make_shared<const program::HostFunction>(program::CountElements{});
-    host.read_shapes = {maker.program.buffers[maker.program.inputs[0].buffer].shape};
+    host.read_shapes = {maker.program.buffers[source.buffer].shape};
     host.first_symbol = {0};
     program::Buffer result;
     result.kind = program::Buffer::Kind::kDynamic;
     result.value = program::ValueType::Sequence(program::ValueType::Map(
         ElementType::kInt64, program::ValueType::Tensor(ElementType::kFloat32, 0)));
     program::Step step;
-    step.reads = {maker.program.steps[0].reads[0]};
+    step.reads = {source};
     step.writes.emplace_back();
     step.writes[0].buffer = maker.program.AddBuffer(result);
     step.body = std::move(host);
@@ -211,7 +217,7 @@ TEST(PlanTest, CallsABindingTinyThatOnlyMapsFollow) {
     NotingDevice device;
     Counters counters;
     const auto plan = *Plan::Create(maker.program, device, counters);
-    EXPECT_EQ((*plan->Bind(0, {5}))->is_tiny, are_maps);
+    EXPECT_EQ((*plan->Bind(0, {5}))->is_tiny, are_maps && !is_input);
     EXPECT_FALSE((*plan->Bind(0, {int64_t{1} << 20}))->is_tiny);
   }
 }
