@@ -364,10 +364,10 @@ class CpuIsa(unittest.TestCase):
             engines._Onnxifi.prepare()
             with contextlib.suppress(Exception):
                 engines._Onnxifi(1, options)
-            self.assertEqual(os.environ.get("ONNXIFI_CPU_ISA"), "sse4")
+            self.assertIn(("ONNXIFI_CPU_ISA", "sse4"), os.environ.items())
             with contextlib.suppress(ImportError):
                 engines._OpenVino(1, options)
-            self.assertEqual(os.environ.get("ONEDNN_MAX_CPU_ISA"), "SSE41")
+            self.assertIn(("ONEDNN_MAX_CPU_ISA", "SSE41"), os.environ.items())
 
 
 class Cuda(unittest.TestCase):

@@ -506,8 +506,8 @@ typedef ONNXIFI_CHECK_RESULT onnxStatus(ONNXIFI_ABI* onnxSetGraphValuesFunction)
 
 /*
  * Calls `callback` for every output that the run of `outputEvent` kept, in the model's order. They
- * are kept until the event is released, which the callback does not do. What the callback gets lives
- * until it returns; behind a failure it may have been called for some of them. Does not wait.
+ * are kept until the event is released, which the callback does not do. What the callback gets
+ * lives until it returns; behind a failure it may have been called for some of them. Does not wait.
  * Statuses: INVALID_EVENT (also for an event that no run made), INVALID_POINTER, INVALID_STATE (not
  * signalled yet), NO_SYSTEM_MEMORY, BACKEND_UNAVAILABLE, INTERNAL_ERROR (the run failed).
  */

@@ -182,16 +182,6 @@ def distances():
                     constant=(0,) if not is_constant else (0, 1) if kind == "few" else (0, 1, 2),
                     oracle=_bias_of_distances,
                 )
-        name = f"relativepositionbias_{dtype}_run_time_table"
-        length = numpy.array([21], "int64")
-        yield node_case(
-            name,
-            "RelativePositionBias",
-            [floats(random_of(name), (8, 3), dtype), length, length],
-            attributes={"max_distance": 20, "is_bidirectional": 1},
-            constant=(1, 2),
-            oracle=_bias_of_distances,
-        )
 
 
 def _gated(x, added, distances, weight, bias, eco, *, num_heads):

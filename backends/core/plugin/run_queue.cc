@@ -78,7 +78,7 @@ std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::L
     std::shared_ptr<Run> ready = weak.lock();
     if (!ready) return;
     std::unique_lock lock(self->mutex_);
-    ready->stage = Stage::kWaiting;
+    ready->progress = Progress::kWaiting;
     ready->input_status = status;
     self->StartWaiting(lock);
   };
@@ -95,7 +95,7 @@ void RunQueue::StartWaiting(std::unique_lock<std::mutex>&) {
   for (auto next = waiting_.begin(); next != waiting_.end() && looked_at < kMaxLookedAt;) {
     if (running_.size() == max_at_once_) return;
     ++looked_at;
-    if ((*next)->stage == Stage::kBlocked || !IsFree(**next, next)) {
+    if ((*next)->progress == Progress::kBlocked || !IsFree(**next, next)) {
       ++next;
       continue;
     }
@@ -104,10 +104,10 @@ void RunQueue::StartWaiting(std::unique_lock<std::mutex>&) {
     running_.push_back(run.get());
     run->queue = shared_from_this();
     tasks_->Put(run);
-    run->stage = Stage::kSubmitted;
+    run->progress = Progress::kSubmitted;
     // A thread that waits wakes up anyway, and needs no other one; who comes later finds the run.
     if (run->helpers > 0) {
-      run->stage.notify_all();
+      run->progress.notify_all();
     } else {
       tasks_->Wake();
     }
@@ -123,15 +123,15 @@ void RunQueue::Run::Help() {
   // Runs without a footprint may wait for the input of another one.
   if (waits_beside) {
     ++helpers;
-    stage.wait(Stage::kWaiting);
+    progress.wait(Progress::kWaiting);
     --helpers;
   }
   tasks->Help(*this);
 }
 
 void RunQueue::Run::EndHelp() {
-  Stage waiting = Stage::kWaiting;
-  if (stage.compare_exchange_strong(waiting, Stage::kForsaken)) stage.notify_all();
+  Progress waiting = Progress::kWaiting;
+  if (progress.compare_exchange_strong(waiting, Progress::kForsaken)) progress.notify_all();
 }
 
 void RunQueue::Carry(Run& run) {

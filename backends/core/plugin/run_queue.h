@@ -58,7 +58,7 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
  private:
   // Of a run: until its input is there, until it may begin, and from then on. kForsaken is kWaiting
   // without helpers, as the event was signalled by hand.
-  enum class Stage : uint8_t { kBlocked, kWaiting, kForsaken, kSubmitted };
+  enum class Progress : uint8_t { kBlocked, kWaiting, kForsaken, kSubmitted };
 
   struct Run final : TaskQueue::Task, abi::StealableWork {
     void Carry() noexcept override;
@@ -80,7 +80,7 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
     // Whether it has a footprint: waits for runs that end by themselves, and for no input of
     // others.
     bool waits_beside = false;
-    std::atomic<Stage> stage = Stage::kBlocked;
+    std::atomic<Progress> progress = Progress::kBlocked;
     // Threads that wait for the run, and carry it out when it may begin.
     std::atomic<int> helpers = 0;
   };

@@ -237,11 +237,11 @@ TEST_F(RunQueueTest, NeverRunsTwoOfAQueueAtATime) {
 }
 
 // Memory of one run, by a number: runs of one number share it.
-class Place final : public RunQueue::Footprint {
+class NumberedFootprint final : public RunQueue::Footprint {
  public:
-  explicit Place(int number) : number_(number) {}
+  explicit NumberedFootprint(int number) : number_(number) {}
   bool IsApartFrom(const RunQueue::Footprint& other) const override {
-    return number_ != static_cast<const Place&>(other).number_;
+    return number_ != static_cast<const NumberedFootprint&>(other).number_;
   }
 
  private:
@@ -261,8 +261,8 @@ class RunsSideBySide : public RunQueueTest {
   }
 
   std::shared_ptr<RunQueue> wide = std::make_shared<RunQueue>(worker, /*max_at_once=*/2);
-  const Place here{1};
-  const Place there{2};
+  const NumberedFootprint here{1};
+  const NumberedFootprint there{2};
 };
 
 TEST_F(RunsSideBySide, OfSeveralCallersApartFromEachOther) {
@@ -335,7 +335,7 @@ TEST_F(RunsSideBySide, AsManyAsThereMayBe) {
       // Two callers each write the same memory.
       const int place = caller / 2;
       for (int k = 0; k < kRuns; ++k) {
-        const auto footprint = std::make_shared<Place>(place);
+        const auto footprint = std::make_shared<NumberedFootprint>(place);
         const auto work = [&, footprint, place](Outputs&) {
           EXPECT_EQ(++in_place[static_cast<size_t>(place)], 1);
           const int now = ++running;
