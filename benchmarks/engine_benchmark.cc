@@ -17,13 +17,13 @@
 #include <span>
 #include <vector>
 
+#include "backends/core/device/usable_cpus.h"
 #include "backends/core/program/program.h"
 #include "backends/core/reference/host_memory.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/runtime.h"
 #include "backends/cpu/pooling/pooling.h"
 #include "backends/cpu/threads/environment.h"
-#include "backends/cpu/threads/thread_count.h"
 #include "backends/cpu/threads/thread_pool.h"
 
 namespace onnxifi::engine {
@@ -39,7 +39,7 @@ constexpr ElementType kFloat32 = ElementType::kFloat32;
 
 threads::ThreadPool& Pool() {
   static threads::ThreadPool pool(
-      threads::ReadEnvironment().thread_count.value_or(threads::CountUsableCpus()));
+      threads::ReadEnvironment().thread_count.value_or(device::CountUsableCpus()));
   return pool;
 }
 

@@ -9,11 +9,11 @@
 #include <mutex>
 #include <string>
 
+#include "backends/core/device/usable_cpus.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/isa.h"
 #include "backends/cpu/threads/environment.h"
-#include "backends/cpu/threads/thread_count.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -69,7 +69,7 @@ class Hardware : public plugin::Hardware {
       pool = pool_.lock();
       if (pool == nullptr) {
         pool = std::make_shared<threads::ThreadPool>(
-            environment.thread_count.value_or(threads::CountUsableCpus()));
+            environment.thread_count.value_or(device::CountUsableCpus()));
         pool_ = pool;
       }
     }

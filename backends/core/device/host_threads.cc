@@ -9,14 +9,16 @@
 #include <thread>
 #include <vector>
 
+#include "backends/core/device/usable_cpus.h"
+
 namespace onnxifi::device {
 
 void HostThreads::For(int64_t count, int64_t grain,
                       const std::function<void(int64_t begin, int64_t end)>& body) {
   if (count <= 0) return;
-  const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  const int64_t cpus = CountUsableCpus();
   const int64_t ranges = std::clamp<int64_t>(count / std::max<int64_t>(1, grain), 1,
-                                             std::min<int64_t>(cores, kMaxThreads));
+                                             std::min<int64_t>(cpus, kMaxThreads));
   const auto begin_of = [&](int64_t range) {
     return count / ranges * range + std::min(range, count % ranges);
   };

@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "backends/core/device/usable_cpus.h"
+
 namespace onnxifi::device {
 namespace {
 
@@ -35,8 +37,7 @@ TEST(HostThreadsTest, EveryIndexIsDoneOnce) {
 }
 
 TEST(HostThreadsTest, WorkIsSharedByAllThreads) {
-  const auto cores = std::min<int64_t>(std::max(1U, std::thread::hardware_concurrency()),
-                                       HostThreads::kMaxThreads);
+  const auto cpus = std::min<int64_t>(CountUsableCpus(), HostThreads::kMaxThreads);
   HostThreads threads;
   std::mutex mutex;
   std::set<std::thread::id> seen;
@@ -44,7 +45,7 @@ TEST(HostThreadsTest, WorkIsSharedByAllThreads) {
     const std::lock_guard lock(mutex);
     seen.insert(std::this_thread::get_id());
   });
-  EXPECT_EQ(static_cast<int64_t>(seen.size()), cores);
+  EXPECT_EQ(static_cast<int64_t>(seen.size()), cpus);
   EXPECT_TRUE(seen.contains(std::this_thread::get_id()));
 }
 

@@ -12,10 +12,10 @@
 #include <list>
 #include <map>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "backends/core/device/parallel.h"
+#include "backends/core/device/usable_cpus.h"
 #include "backends/core/execution/whole_run.h"
 #include "backends/core/plugin/caller_memory.h"
 #include "backends/core/program/cost.h"
@@ -243,9 +243,7 @@ class FamilyCounter {
 
 // Runs of a graph that go side by side on the processor. Each has memory of its own; with two for
 // each CPU, a CPU has work while a run hands its place to a thread that has to wake up.
-int CountRunsAtOnce() {
-  return std::max(1, 2 * static_cast<int>(std::thread::hardware_concurrency()));
-}
+int CountRunsAtOnce() { return 2 * device::CountUsableCpus(); }
 
 }  // namespace
 

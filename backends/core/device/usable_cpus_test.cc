@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of the thread count: control groups as folders of files, and the affinity mask of a thread.
+// Tests of the count of usable CPUs: control groups as folders of files, and the affinity mask of a
+// thread.
 
-#include "backends/cpu/threads/thread_count.h"
+#include "backends/core/device/usable_cpus.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -12,7 +13,7 @@
 #include <string>
 #include <thread>
 
-namespace onnxifi::threads {
+namespace onnxifi::device {
 namespace {
 
 namespace fs = std::filesystem;
@@ -94,4 +95,4 @@ TEST(CountUsableCpusTest, FollowsTheAffinityMask) {
 }
 
 }  // namespace
-}  // namespace onnxifi::threads
+}  // namespace onnxifi::device

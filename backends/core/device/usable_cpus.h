@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many threads are worth starting: what the process may use of the machine, not what the
-// machine has.
+// Usable CPUs: what the process may use of the machine, not what the machine has. So many threads
+// are worth starting.
 
-#ifndef ONNXIFI_BACKENDS_CPU_THREADS_THREAD_COUNT_H_
-#define ONNXIFI_BACKENDS_CPU_THREADS_THREAD_COUNT_H_
+#ifndef ONNXIFI_BACKENDS_CORE_DEVICE_USABLE_CPUS_H_
+#define ONNXIFI_BACKENDS_CORE_DEVICE_USABLE_CPUS_H_
 
 #include <filesystem>
 #include <optional>
 #include <string_view>
 
-namespace onnxifi::threads {
+namespace onnxifi::device {
 
 // The CPUs of this process's affinity mask, no more than its control group's quota rounded up; at
 // least 1.
@@ -21,6 +21,6 @@ int CountUsableCpus();
 // hierarchy is mounted at `mount`. Nothing where no group has a quota.
 std::optional<double> CpuQuota(std::string_view membership, const std::filesystem::path& mount);
 
-}  // namespace onnxifi::threads
+}  // namespace onnxifi::device
 
-#endif  // ONNXIFI_BACKENDS_CPU_THREADS_THREAD_COUNT_H_
+#endif  // ONNXIFI_BACKENDS_CORE_DEVICE_USABLE_CPUS_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Thread count: sched_getaffinity and the files of control groups.
+// Usable CPUs: sched_getaffinity and the files of control groups.
 
-#include "backends/cpu/threads/thread_count.h"
+#include "backends/core/device/usable_cpus.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include <sstream>
 #include <string>
 
-namespace onnxifi::threads {
+namespace onnxifi::device {
 namespace {
 
 namespace fs = std::filesystem;
@@ -119,4 +119,4 @@ int CountUsableCpus() {
   return std::max(1, static_cast<int>(std::ceil(*quota)));
 }
 
-}  // namespace onnxifi::threads
+}  // namespace onnxifi::device
