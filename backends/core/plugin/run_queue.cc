@@ -59,7 +59,7 @@ std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::L
   if (max_at_once_ > 1) run->footprint = footprint;
   run->caller = ThisCaller();
   run->may_go_beside = max_at_once_ > 1;
-  run->waits_beside = run->footprint != nullptr;
+  run->has_footprint = run->footprint != nullptr;
   std::shared_ptr<abi::LocalEvent> output = run->output;
   if (runs_on == RunsOn::kCaller && StartsAtOnce(*run)) {
     if (run->input) run->input_status = run->input->Wait();
@@ -81,6 +81,9 @@ std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::L
     ready->progress = Progress::kWaiting;
     ready->input_status = status;
     self->StartWaiting(lock);
+    // Who signalled the event by hand found nobody to free before.
+    const base::Result<bool> is_signalled = ready->output->IsSignalled();
+    if (is_signalled.ok() && *is_signalled) ready->EndHelp();
   };
   if (run->input) {
     run->input->OnSignal(become_ready);
@@ -120,8 +123,8 @@ void RunQueue::Run::Carry() noexcept {
 }
 
 void RunQueue::Run::Help() {
-  // Runs without a footprint may wait for the input of another one.
-  if (waits_beside) {
+  // The turn of a run with a footprint comes on any thread, that of others where the worker is.
+  if (has_footprint) {
     ++helpers;
     progress.wait(Progress::kWaiting);
     --helpers;
@@ -147,7 +150,7 @@ void RunQueue::Carry(Run& run) {
                       std::string("The run ended in an exception: ") + error.what() + ".");
     }
   }
-  if (run.waits_beside) {
+  if (run.has_footprint) {
     // The work keeps what it points to.
     const std::lock_guard lock(mutex_);
     run.footprint = nullptr;

@@ -76,10 +76,8 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
     const Footprint* footprint = nullptr;  // guarded by the queue's mutex
     uint64_t caller = 0;                   // the thread that added it
     base::Status input_status;
-    bool may_go_beside = false;  // runs of other graphs
-    // Whether it has a footprint: waits for runs that end by themselves, and for no input of
-    // others.
-    bool waits_beside = false;
+    bool may_go_beside = false;  // others that the worker has
+    bool has_footprint = false;  // until it ends; may be read without the mutex
     std::atomic<Progress> progress = Progress::kBlocked;
     // Threads that wait for the run, and carry it out when it may begin.
     std::atomic<int> helpers = 0;

@@ -380,6 +380,28 @@ TEST_F(RunsSideBySide, AndNobodyWaitsForARunWhoseEventIsSignalled) {
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
 }
 
+// Nor does the input that comes after that hold up anybody.
+TEST_F(RunsSideBySide, AndNobodyWaitsForOneWhoseInputComesAfterItsSignal) {
+  const auto input = NewInput();
+  const auto input_of_first = NewInput();
+  const auto first = wide->Add(Note(1), input_of_first, RunQueue::RunsOn::kWorker, &here);
+  std::shared_ptr<LocalEvent> second;
+  std::thread([&] { second = wide->Add(Note(2), input, RunQueue::RunsOn::kWorker, &here); }).join();
+  EXPECT_TRUE(second->Signal().ok());
+  EXPECT_TRUE(input->Signal().ok());
+  std::atomic<bool> is_free = false;
+  std::thread waiter([&] {
+    EXPECT_TRUE(second->Wait().ok());
+    is_free = true;
+  });
+  for (int k = 0; k < 1000 && !is_free; ++k) std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_TRUE(is_free);
+  EXPECT_TRUE(input_of_first->Signal().ok());
+  waiter.join();
+  wide->Drain();
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
 TEST_F(RunsSideBySide, AndWaitForTheirInputs) {
   const auto input = NewInput();
   const auto output = wide->Add(Note(1), input, RunQueue::RunsOn::kCaller, &here);
