@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ThreadPool: a worker waits until a job is offered to it, joins in it, and counts itself off when
+// ThreadPool: a worker waits until a loop is offered to it, joins in it, and counts itself off when
 // no part is left that nobody has begun. The caller does the same, takes back the offers of those
 // who have not come, and waits for the others.
 
@@ -16,6 +16,9 @@ namespace {
 // The pool whose loop this thread is in; a loop inside it is not split again. oneDNN asks the same
 // question.
 thread_local const ThreadPool* current_pool = nullptr;
+
+// The first worker that this thread's last loop had, so that callers side by side keep to theirs.
+thread_local int last_first = 0;
 
 class InsideLoop {
  public:
@@ -102,9 +105,7 @@ ThreadPool::Alone::Alone(const ThreadPool& pool) : outer_(current_pool) { curren
 ThreadPool::Alone::~Alone() { current_pool = outer_; }
 
 ThreadPool::ThreadPool(int thread_count)
-    : thread_count_(std::max(1, thread_count)),
-      shares_(static_cast<size_t>(thread_count_)),
-      spin_ns_(kMinSpin.count()) {}
+    : thread_count_(std::max(1, thread_count)), spin_ns_(kMinSpin.count()) {}
 
 ThreadPool::~ThreadPool() {
   is_stopping_.store(true, std::memory_order_relaxed);
@@ -116,12 +117,11 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::Start() {
-  is_started_ = true;
   workers_.reserve(static_cast<size_t>(thread_count_ - 1));
   for (int thread = 1; thread < thread_count_; ++thread) {
     auto worker = std::make_unique<Worker>();
     try {
-      worker->thread = std::thread([this, thread, &it = *worker] { Work(it, thread); });
+      worker->thread = std::thread([this, &it = *worker] { Work(it); });
     } catch (const std::system_error&) {
       return;  // the system grants no more threads; those that exist share the work
     }
@@ -144,18 +144,35 @@ void ThreadPool::NoteWaking() {
   spin_ns_.store(AdaptSpin(Spin(), since_offer).count(), std::memory_order_relaxed);
 }
 
-void ThreadPool::DoParts(int thread) {
+ThreadPool::Team ThreadPool::TakeWorkers(int most) {
+  const int workers = static_cast<int>(workers_.size());
+  const auto take = [&](int number) {
+    return !workers_[static_cast<size_t>(number % workers)]->is_taken.exchange(
+        true, std::memory_order_acquire);
+  };
+  for (int step = 0; most > 0 && step < workers; ++step) {
+    const int first = (last_first + step) % workers;
+    if (!take(first)) continue;
+    last_first = first;
+    int size = 1;
+    while (size < most && size < workers && take(first + size)) ++size;
+    return {.first = first, .size = size};
+  }
+  return {};
+}
+
+void ThreadPool::DoParts(Loop& loop, int thread) {
   const InsideLoop inside(this);
-  const int threads = job_.threads;
+  const int threads = loop.threads;
   for (int step = 0; step < threads; ++step) {
-    std::atomic<uint64_t>& parts = shares_[static_cast<size_t>((thread + step) % threads)].parts;
+    std::atomic<uint64_t>& parts = ShareOf(loop, (thread + step) % threads).parts;
     for (int part; (part = TakePart(parts, /*is_own=*/step == 0)) != kNoPart;) {
-      job_.run(job_.context, part, thread);
+      loop.run(loop.context, part, thread);
     }
   }
 }
 
-void ThreadPool::Work(Worker& worker, int thread) {
+void ThreadPool::Work(Worker& worker) {
   for (uint32_t seen = 0;;) {
     const Awaited awaited = AwaitChange(worker.offers, seen, Spin());
     seen = awaited.word;
@@ -163,8 +180,9 @@ void ThreadPool::Work(Worker& worker, int thread) {
     if (awaited.has_slept) NoteWaking();
     if (!TakeOffer(worker.offers, seen)) continue;
     ++seen;
-    DoParts(thread);
-    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+    Loop& loop = *worker.loop;
+    DoParts(loop, worker.number);
+    if (loop.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) loop.unfinished.notify_one();
   }
 }
 
@@ -175,50 +193,58 @@ void ThreadPool::RunParts(int parts, const Body& body) {
     for (int part = 0; part < parts; ++part) body(part, /*thread=*/0);
   };
   if (parts == 1 || current_pool != nullptr) return run_alone();
-  std::unique_lock lock(busy_, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    spin_ns_.store(kMinSpin.count(), std::memory_order_relaxed);
-    ++callers_alone_;
+  std::call_once(started_, [this] { Start(); });
+  const int loops = ++loops_;
+  const int callers = std::max(loops, callers_.load(std::memory_order_relaxed));
+  // Each caller has a processor, and of the workers a share, rounded up: who comes first may have
+  // one more.
+  const int free = std::max(0, static_cast<int>(workers_.size()) - (callers - 1));
+  const Team team = TakeWorkers(std::min(parts - 1, (free + callers - 1) / callers));
+  if (team.size == 0) {
+    if (callers > 1) spin_ns_.store(kMinSpin.count(), std::memory_order_relaxed);
     run_alone();
-    --callers_alone_;
+    --loops_;
     return;
   }
-  if (!is_started_) Start();
-  // Callers beside this one have processors that workers would take from them.
-  const int workers =
-      static_cast<int>(workers_.size()) - std::max(callers_alone_.load(std::memory_order_relaxed),
-                                                   callers_.load(std::memory_order_relaxed) - 1);
-  if (workers <= 0) return run_alone();
-  const int threads = std::min(parts, workers + 1);
-  for (int thread = 0; thread < threads; ++thread) {
-    const int64_t all = parts;
-    shares_[static_cast<size_t>(thread)].parts.store(
-        PackParts(static_cast<uint32_t>(all * thread / threads),
-                  static_cast<uint32_t>(all * (thread + 1) / threads)),
-        std::memory_order_relaxed);
-  }
-  job_.run = [](const void* context, int part, int thread) {
+  const int threads = team.size + 1;
+  Loop& loop = workers_[static_cast<size_t>(team.first)]->own_loop;
+  loop.run = [](const void* context, int part, int thread) {
     (*static_cast<const Body*>(context))(part, thread);
   };
-  job_.context = &body;
-  job_.threads = threads;
-  unfinished_.store(static_cast<uint32_t>(threads - 1), std::memory_order_relaxed);
+  loop.context = &body;
+  loop.first = team.first;
+  loop.threads = threads;
+  for (int thread = 0; thread < threads; ++thread) {
+    const int64_t all = parts;
+    ShareOf(loop, thread)
+        .parts.store(PackParts(static_cast<uint32_t>(all * thread / threads),
+                               static_cast<uint32_t>(all * (thread + 1) / threads)),
+                     std::memory_order_relaxed);
+  }
+  loop.unfinished.store(static_cast<uint32_t>(threads - 1), std::memory_order_relaxed);
   offered_at_.store(steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
   for (int thread = 1; thread < threads; ++thread) {
-    std::atomic<uint32_t>& offers = workers_[static_cast<size_t>(thread - 1)]->offers;
-    offers.fetch_add(1, std::memory_order_release);
-    offers.notify_one();
+    Worker& worker = WorkerOf(loop, thread);
+    worker.loop = &loop;
+    worker.number = thread;
+    worker.offers.fetch_add(1, std::memory_order_release);
+    worker.offers.notify_one();
   }
-  DoParts(/*thread=*/0);
+  DoParts(loop, /*thread=*/0);
   for (int thread = 1; thread < threads; ++thread) {
-    std::atomic<uint32_t>& offers = workers_[static_cast<size_t>(thread - 1)]->offers;
+    std::atomic<uint32_t>& offers = WorkerOf(loop, thread).offers;
     if (TakeOffer(offers, offers.load(std::memory_order_relaxed))) {
-      unfinished_.fetch_sub(1, std::memory_order_relaxed);
+      loop.unfinished.fetch_sub(1, std::memory_order_relaxed);
     }
   }
-  for (uint32_t left = unfinished_.load(std::memory_order_acquire); left != 0;) {
-    left = AwaitChange(unfinished_, left, Spin()).word;
+  for (uint32_t left = loop.unfinished.load(std::memory_order_acquire); left != 0;) {
+    left = AwaitChange(loop.unfinished, left, Spin()).word;
   }
+  // The first one last: the loop is in it.
+  for (int thread = threads - 1; thread > 0; --thread) {
+    WorkerOf(loop, thread).is_taken.store(false, std::memory_order_release);
+  }
+  --loops_;
 }
 
 int64_t ThreadPool::CountParts(int64_t most) const {

@@ -28,9 +28,9 @@ namespace onnxifi::threads {
 // others, has yet to wake up, or has lost its processor to another process holds nobody up for
 // longer than a part. Threads start with the first loop that has work for them, spin between loops
 // for about as long as it takes to wake one up, on a virtual machine 100 us and more, then sleep.
-// Threads: any thread may call. One loop has the workers at a time, less as many as there are other
-// callers in runs or in loops; a loop inside a loop, and one that comes while another caller has
-// the workers, runs on its caller alone, so callers never wait for one another.
+// Threads: any thread may call, and callers never wait for one another. The workers are divided
+// among the callers that are in runs or in loops: each loop has those of its share that nobody else
+// has, a loop inside a loop none.
 class ThreadPool final : public device::Parallel,
                          public dnnl::threadpool_interop::threadpool_iface {
  public:
@@ -88,21 +88,30 @@ class ThreadPool final : public device::Parallel,
   void parallel_for(int n, const std::function<void(int, int)>& body) override;
 
  private:
-  // What the workers do now. Written by the thread that holds `busy_`, read by workers that took
-  // an offer to join.
-  struct Job {
-    void (*run)(const void* context, int part, int thread) = nullptr;
-    const void* context = nullptr;
-    int threads = 0;  // that it is offered to
-  };
-  // The parts of a job that are a thread's own and that nobody has begun: the first in the low 32
+  // The parts of a loop that are a thread's own and that nobody has begun: the first in the low 32
   // bits, the end in the high ones. On a line of its own.
   struct alignas(64) Share {
     std::atomic<uint64_t> parts = 0;
   };
+  // A loop, as its workers see it: these are `first`, and those behind it up to the number of
+  // threads, the last one's neighbour being the first of all. Written by the caller, whose thread
+  // is number 0, before it offers the loop.
+  struct Loop {
+    void (*run)(const void* context, int part, int thread) = nullptr;
+    const void* context = nullptr;
+    int first = 0;
+    int threads = 0;  // that it is offered to
+    Share of_caller;
+    std::atomic<uint32_t> unfinished = 0;
+  };
   // On a line of its own, so that waking one disturbs no other.
   struct alignas(64) Worker {
-    std::atomic<uint32_t> offers = 0;  // odd: a job is offered; whoever makes it even joins in it
+    std::atomic<uint32_t> offers = 0;  // odd: a loop is offered; whoever makes it even joins in it
+    std::atomic<bool> is_taken = false;  // by a caller, for a loop; what follows is that caller's
+    Loop* loop = nullptr;
+    int number = 0;  // of its thread in the loop
+    Share share;
+    Loop own_loop;  // of which it is the first worker
     std::thread thread;
   };
 
@@ -111,26 +120,34 @@ class ThreadPool final : public device::Parallel,
   template <typename Body>
   void RunParts(int parts, const Body& body);
   void Start();
-  void Work(Worker& worker, int thread);
-  // Does the parts of the job that are the thread's own, then what others have not begun.
-  void DoParts(int thread);
+  void Work(Worker& worker);
+  // Workers that stand side by side and that nobody has, at most so many: the first, and how many.
+  // They are the caller's until it gives each back.
+  struct Team {
+    int first = 0;
+    int size = 0;
+  };
+  Team TakeWorkers(int most);
+  Worker& WorkerOf(const Loop& loop, int thread) {
+    return *workers_[static_cast<size_t>(loop.first + thread - 1) % workers_.size()];
+  }
+  Share& ShareOf(Loop& loop, int thread) {
+    return thread == 0 ? loop.of_caller : WorkerOf(loop, thread).share;
+  }
+  // Does the parts of the loop that are the thread's own, then what others have not begun.
+  void DoParts(Loop& loop, int thread);
   // For how long a thread spins, and what a worker does about that when it wakes up for an offer:
   // the longer ago the offer was made, the longer it is worth to be awake for the next.
   std::chrono::nanoseconds Spin() const;
   void NoteWaking();
 
   const int thread_count_;
-  std::mutex busy_;          // held for the time of a loop on the workers
-  bool is_started_ = false;  // under busy_
-  // Thread k + 1 is that of workers_[k]; fixed once started.
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<Share> shares_;  // by thread
-  Job job_;
-  std::atomic<uint32_t> unfinished_ = 0;
-  std::atomic<int64_t> offered_at_ = 0;  // of steady_clock, the last offers
+  std::once_flag started_;
+  std::vector<std::unique_ptr<Worker>> workers_;  // fixed once started
+  std::atomic<int64_t> offered_at_ = 0;           // of steady_clock, the last offers
   std::atomic<int64_t> spin_ns_;
-  std::atomic<int> callers_ = 0;        // in runs
-  std::atomic<int> callers_alone_ = 0;  // whose loops run beside the one that has the workers
+  std::atomic<int> callers_ = 0;  // in runs
+  std::atomic<int> loops_ = 0;    // that have more than one part
   std::atomic<bool> is_stopping_ = false;
 };
 

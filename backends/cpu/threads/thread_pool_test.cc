@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <latch>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -172,6 +173,48 @@ TEST(ThreadPoolTest, KeepsLoopsOfRunsSideBySideOnTheirThreads) {
   // A worker joins sooner or later, where the system grants one.
   for (int round = 0; round < 10000 && elsewhere == 0; ++round) loop();
   EXPECT_GT(elsewhere, 0);
+}
+
+// Two loops at the same time, each on two of the four threads.
+TEST(ThreadPoolTest, DividesItsWorkersAmongCallers) {
+  ThreadPool pool(4);
+  const device::Parallel::Caller first(&pool), second(&pool);
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    std::latch all_here(4);
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    const auto run = [&] {
+      pool.ForEachPart(2, [&](int64_t part, int thread) {
+        EXPECT_EQ(part, thread);
+        all_here.arrive_and_wait();
+        const std::lock_guard lock(mutex);
+        threads.insert(std::this_thread::get_id());
+      });
+    };
+    std::thread other(run);
+    run();
+    other.join();
+    EXPECT_EQ(threads.size(), 4u);
+  }
+}
+
+// Of the three workers each other caller has one's processor, and the rest is divided, rounded up.
+TEST(ThreadPoolTest, LeavesOtherCallersTheirShares) {
+  ThreadPool pool(4);
+  std::vector<std::unique_ptr<device::Parallel::Caller>> callers;
+  for (const size_t most : {4u, 2u, 2u, 1u, 1u}) {
+    callers.push_back(std::make_unique<device::Parallel::Caller>(&pool));
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    for (int repeat = 0; repeat < 100; ++repeat) {
+      pool.For(16, 1, [&](int64_t, int64_t) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        const std::lock_guard lock(mutex);
+        threads.insert(std::this_thread::get_id());
+      });
+    }
+    EXPECT_LE(threads.size(), most) << callers.size() << " callers";
+  }
 }
 
 // One caller is in a loop alone, begun while another had the worker: the other's next loops stay on
