@@ -153,7 +153,7 @@ class Forwarder {
 
  private:
   void Forward(int number) {
-    Step& copy = program_.steps[number];
+    const Step& copy = program_.steps[number];
     const BufferId source = copy.reads[0].buffer;
     const BufferId target = copy.writes[0].buffer;
     if (!CanMove(source, target)) return;
@@ -162,15 +162,21 @@ class Forwarder {
     if (!IsRoomFree(*placement, number, source, target)) return;
     std::optional<std::map<int, Step>> moved = Moved(*placement, number, source, target);
     if (!moved) return;
-    for (const auto& [step, after] : *moved) {
+    Replace(*std::move(moved), number);
+  }
+
+  // Each step by what it is after the copy, which then is no more; none where the device refuses
+  // one of them.
+  void Replace(std::map<int, Step> moved, int number) {
+    for (const auto& [step, after] : moved) {
       if (!accepts_(program_, program_.steps[step], after)) return;
     }
-
-    for (auto& [step, after] : *moved) {
+    for (auto& [step, after] : moved) {
       uses_.Remove(step, program_.steps[step]);
       program_.steps[step] = std::move(after);
       uses_.Add(step, program_.steps[step]);
     }
+    Step& copy = program_.steps[number];
     uses_.Remove(number, copy);
     // Without writes it goes with the dead steps.
     copy.reads.clear();
@@ -180,7 +186,7 @@ class Forwarder {
   // Attention writes rows of values wherever they belong: what is only copied once, in an order of
   // other axes, is written there.
   void ForwardAttention(int number) {
-    Step& copy = program_.steps[number];
+    const Step& copy = program_.steps[number];
     const BufferId source = copy.reads[0].buffer;
     const BufferId target = copy.writes[0].buffer;
     const int writer = uses_.OnlyWriter(source);
@@ -194,13 +200,9 @@ class Forwarder {
     std::optional<View> view = InOrderOf(copy, after);
     if (!view) return;
     after.writes[0] = *std::move(view);
-    if (!accepts_(program_, program_.steps[writer], after)) return;
-    uses_.Remove(writer, program_.steps[writer]);
-    program_.steps[writer] = std::move(after);
-    uses_.Add(writer, program_.steps[writer]);
-    uses_.Remove(number, copy);
-    copy.reads.clear();
-    copy.writes.clear();
+    std::map<int, Step> moved;
+    moved.emplace(writer, std::move(after));
+    Replace(std::move(moved), number);
   }
 
   // The result of `step` as a view of what the copy writes. Nothing where an axis of one is none of
