@@ -52,6 +52,22 @@ class Quarantine : public testing::Test {
     }
   }
 
+  // What the plugin tells of the outputs of a run.
+  static Result<std::vector<Value>> AskValues(const Library& library, const std::string& key) {
+    const Device device = *library.FindDevice(key);
+    const Backend backend = *device.InitBackend();
+    Graph graph = *backend.InitGraph(Bytes("double"));
+    std::vector<float> source(4), target(4);
+    const Tensor x{"x", ONNXIFI_DATATYPE_FLOAT32, {4}, source.data()};
+    const Tensor y{"y", ONNXIFI_DATATYPE_FLOAT32, {4}, target.data()};
+    EXPECT_TRUE(graph.SetIO({&x, 1}, {&y, 1}));
+    const Event input = *backend.NewEvent();
+    EXPECT_TRUE(input.Signal());
+    const Event output = *graph.Run(input);
+    EXPECT_TRUE(output.Wait());
+    return output.Values();
+  }
+
   // The plugin's devices are not listed.
   void ExpectUnlisted(const std::string& fault, const std::string& sentence) {
     const Library library = Open(fault);
@@ -163,6 +179,33 @@ TEST_F(Quarantine, OfAPluginThatExplainsWithoutARecord) {
   EXPECT_THAT(explanation->sentence,
               HasSubstr("Function onnxExplainModel of the plugin gives NULL for a record."));
   ExpectQuarantined(library, "gives NULL for a record.", /*device_count=*/1);
+}
+
+TEST_F(Quarantine, OfAPluginThatTellsAnOutputWithoutARecord) {
+  const Library library = Open("null-value");
+  const auto values = AskValues(library, "null-value");
+  ASSERT_FALSE(values.ok());
+  EXPECT_EQ(values.error().status, ONNXIFI_STATUS_BACKEND_UNAVAILABLE);
+  EXPECT_THAT(values.error().Text(),
+              HasSubstr("Function onnxGetRunValues of the plugin gives NULL for a record."));
+  ExpectQuarantined(library, "gives NULL for a record.", /*device_count=*/1);
+}
+
+// What a record says is checked before it is believed.
+TEST_F(Quarantine, AStructureTooShortReachesNobody) {
+  const auto values = AskValues(Open("short-value"), "short-value");
+  ASSERT_FALSE(values.ok());
+  EXPECT_EQ(values.error().status, ONNXIFI_STATUS_BACKEND_UNAVAILABLE);
+  EXPECT_THAT(values.error().Text(),
+              HasSubstr("Output '' has a structure of 8 bytes; its kind alone ends after"));
+}
+
+TEST_F(Quarantine, ElementsThatHaveNoBytesReachNobody) {
+  const auto values = AskValues(Open("huge-value"), "huge-value");
+  ASSERT_FALSE(values.ok());
+  EXPECT_EQ(values.error().status, ONNXIFI_STATUS_BACKEND_UNAVAILABLE);
+  EXPECT_THAT(values.error().Text(),
+              HasSubstr("Output 'y' has 4 bytes of data; 1099511627776 elements of float have"));
 }
 
 // The first device of auto's list is asked first; its fault is nobody's but its own.

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <limits>
-#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -106,87 +106,78 @@ base::Result<std::vector<abi::TensorShape>> ForwardedEvent::OutputShapes() {
 
 namespace {
 
-struct Collected {
-  std::vector<abi::KeptValue> values;
-  Status status;
+// What the plugin's callback does with each output. `take` may throw, but not through the plugin.
+struct Taking {
+  const std::function<Status(const onnxValue& record)>& take;
+  Status status;      // the first that is an error
+  std::string fault;  // of the plugin, as in Told
+  std::exception_ptr exception;
 };
 
-void ONNXIFI_ABI Collect(void* context, const onnxValue* record) {
-  auto& collected = *static_cast<Collected*>(context);
-  if (!collected.status.ok()) return;
-  const std::string name = record->name != nullptr ? record->name : "";
-  // Nothing may be thrown through the plugin.
+void ONNXIFI_ABI Take(void* context, const onnxValue* record) {
+  auto& taking = *static_cast<Taking*>(context);
+  if (!taking.status.ok() || !taking.fault.empty() || taking.exception != nullptr) return;
   try {
-    auto value = abi::CopyValue(*record, "Output '" + name + "'");
-    if (value.ok()) {
-      collected.values.push_back({name, *std::move(value)});
+    if (record == nullptr) {
+      taking.fault = "gives NULL for a record.";
     } else {
-      collected.status = std::move(value).status();
+      taking.status = taking.take(*record);
     }
-  } catch (const std::bad_alloc&) {
-    collected.status = Status(base::Code::kNoSystemMemory, "There is no memory for an output.");
+  } catch (...) {
+    taking.exception = std::current_exception();
   }
 }
 
-// The plugin's structures are at fault, not the caller's.
-Status BlamePlugin(const Status& status) {
-  return {
-      status.code() == Code::kNoSystemMemory ? Code::kNoSystemMemory : Code::kBackendUnavailable,
-      status.Text()};
+// Calls `take` for each output that the run of `event` kept.
+Status TakeValues(const PluginCalls& calls, onnxEvent event,
+                  const std::function<Status(const onnxValue&)>& take) {
+  if (calls.get_run_values == nullptr) return base::Ok();
+  Taking taking = {take, base::Ok(), {}, nullptr};
+  const onnxStatus status = calls.get_run_values(event, Take, &taking);
+  if (taking.exception != nullptr) std::rethrow_exception(taking.exception);
+  if (!taking.fault.empty()) {
+    return calls.Quarantine("Function onnxGetRunValues of the plugin " + taking.fault);
+  }
+  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(status, "onnxGetRunValues"));
+  if (taking.status.ok() || taking.status.code() == Code::kNoSystemMemory) return taking.status;
+  // The plugin's structures are at fault, not the caller's.
+  return {Code::kBackendUnavailable, taking.status.Text()};
+}
+
+std::string NameOf(const onnxValue& record) {
+  const bool has_name = record.struct_size >= offsetof(onnxValue, name) + sizeof(record.name) &&
+                        record.name != nullptr;
+  return has_name ? record.name : "";
 }
 
 }  // namespace
 
 base::Result<std::vector<abi::KeptValue>> ForwardedEvent::OutputValues() {
-  const PluginCalls& calls = owner_->calls();
-  Collected collected;
-  if (calls.get_run_values == nullptr) return std::move(collected.values);
+  std::vector<abi::KeptValue> values;
   ONNXIFI_RETURN_IF_ERROR(
-      calls.ToStatus(calls.get_run_values(handle_, Collect, &collected), "onnxGetRunValues"));
-  if (!collected.status.ok()) return BlamePlugin(collected.status);
-  return std::move(collected.values);
+      TakeValues(owner_->calls(), handle_, [&values](const onnxValue& record) -> Status {
+        std::string name = NameOf(record);
+        ONNXIFI_ASSIGN_OR_RETURN(tensor::ValueRef value,
+                                 abi::CopyValue(record, "Output '" + name + "'"));
+        values.push_back({std::move(name), std::move(value)});
+        return base::Ok();
+      }));
+  return values;
 }
-
-namespace {
-
-struct Visitor {
-  const std::function<void(const onnxValue&)>& visit;
-  Status status;
-  std::exception_ptr exception;
-};
-
-void ONNXIFI_ABI Visit(void* context, const onnxValue* record) {
-  auto& visitor = *static_cast<Visitor*>(context);
-  if (!visitor.status.ok() || visitor.exception != nullptr) return;
-  // Nothing may be thrown through the plugin.
-  try {
-    if (abi::IsSound(*record)) {
-      visitor.visit(*record);
-      return;
-    }
-    // Says what is wrong, or fills up an older structure.
-    const std::string name = record->name != nullptr ? record->name : "";
-    const auto value = abi::CopyValue(*record, "Output '" + name + "'");
-    if (value.ok()) {
-      visitor.visit(abi::ValueRecord(name, **value).get());
-    } else {
-      visitor.status = value.status();
-    }
-  } catch (...) {
-    visitor.exception = std::current_exception();
-  }
-}
-
-}  // namespace
 
 Status ForwardedEvent::VisitOutputValues(const std::function<void(const onnxValue&)>& visit) {
-  const PluginCalls& calls = owner_->calls();
-  if (calls.get_run_values == nullptr) return base::Ok();
-  Visitor visitor = {visit, base::Ok(), nullptr};
-  const onnxStatus status = calls.get_run_values(handle_, Visit, &visitor);
-  if (visitor.exception != nullptr) std::rethrow_exception(visitor.exception);
-  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(status, "onnxGetRunValues"));
-  return visitor.status.ok() ? base::Ok() : BlamePlugin(visitor.status);
+  return TakeValues(owner_->calls(), handle_, [&visit](const onnxValue& record) -> Status {
+    if (abi::IsSound(record)) {
+      visit(record);
+      return base::Ok();
+    }
+    // Says what is wrong, or fills up an older structure.
+    const std::string name = NameOf(record);
+    ONNXIFI_ASSIGN_OR_RETURN(const tensor::ValueRef value,
+                             abi::CopyValue(record, "Output '" + name + "'"));
+    visit(abi::ValueRecord(name, *value).get());
+    return base::Ok();
+  });
 }
 
 }  // namespace onnxifi::plugins
