@@ -75,16 +75,18 @@ class _Onnxifi:
         self._graph = self._library.open_graph(path)
 
     def bind(self, inputs):
+        self._last = self._graph
         self._outputs = self._graph.bind(inputs, self._place)
         return self._graph.run
 
     def bind_caller(self, inputs):
-        graph = self._graph.for_another_caller()
-        graph.bind(inputs)
-        return graph.run
+        """A run of the same graph for another thread; read_outputs reads those of the last one."""
+        self._last = self._graph.for_another_caller()
+        self._outputs = self._last.bind(inputs)
+        return self._last.run
 
     def read_outputs(self):
-        self._graph.take()
+        self._last.take()
         return self._outputs
 
     def describe(self):
@@ -586,7 +588,8 @@ def _serve(pipe, name, threads, options):
                 copies = [{key: value.copy() for key, value in inputs.items()} for _ in range(callers)]
                 runs = [bind(copy) for copy in copies]
                 _time_callers(runs, seconds / 4)
-                result = _time_callers(runs, seconds)
+                times, together_ms = _time_callers(runs, seconds)
+                result = {"times_ms": times, "together_ms": together_ms, "outputs": engine.read_outputs()}
             elif command == "profile":
                 result = engine.profile(*arguments)
             else:  # "end"
@@ -641,7 +644,7 @@ class Engine:
 
     def serve(self, inputs, callers, seconds):
         """Runs the loaded model from so many threads at once, each with tensors of its own. Returns the
-        milliseconds of each run, and how many all took together."""
+        milliseconds of each run, those that all took together, and the outputs of one of the threads."""
         return self._ask("serve", inputs, callers, seconds)
 
     def profile(self, path, inputs):

@@ -11,7 +11,9 @@ run; OpenVINO: its hint THROUGHPUT), and counts with the better one.
 "ratio" is our requests per second over those of the better peer, so above 1 means more than both; "p99" is
 the time that 99 of 100 requests do not exceed.
 
-Exit status: 0 compared; 1 a model does not run on our engine; 2 the command line is wrong or something
+Outputs are those of one of the threads after its last run, compared as compare.py does it.
+
+Exit status: 0 compared; 1 a model does not run on our engine, or with a wrong result; 2 the command line is wrong or something
 needed is missing; 3 a ratio is below --require-ratio.
 """
 
@@ -21,6 +23,7 @@ import os
 import pathlib
 import statistics
 import sys
+import typing
 
 import private_python
 
@@ -78,13 +81,25 @@ def parse_arguments():
     return arguments
 
 
+class Setting(typing.NamedTuple):
+    """One way to set an engine."""
+
+    engine: str
+    threads: int  # of a run
+    serves_callers: bool = False  # whether it is set for many callers
+
+    def __str__(self):
+        return f"{self.engine} set for many callers" if self.serves_callers else self.engine
+
+
 def list_settings(threads):
-    """(engine, its name in the table, threads on a run, whether it is set for many callers)."""
-    yield _OURS, _OURS, threads, False
-    yield "onnxruntime", "onnxruntime", threads, False
-    yield "onnxruntime", "onnxruntime", 1, True
-    yield "openvino", "openvino", threads, False
-    yield "openvino", "openvino", threads, True
+    return [
+        Setting(_OURS, threads),
+        Setting("onnxruntime", threads),
+        Setting("onnxruntime", 1, serves_callers=True),
+        Setting("openvino", threads),
+        Setting("openvino", threads, serves_callers=True),
+    ]
 
 
 def find_percentile(times, share):
@@ -93,45 +108,75 @@ def find_percentile(times, share):
     return ordered[max(0, -(-round(share * 100) * len(ordered) // 100) - 1)]
 
 
+def _open(setting, model, arguments):
+    """A process of this setting with the model loaded."""
+    options = {
+        "library": str(arguments.library),
+        "device": "cpu",
+        "serves_callers": setting.serves_callers,
+    }
+    process = engines.Engine(setting.engine, setting.threads, options)
+    try:
+        process.load(model.path, model.inputs)
+    except BaseException:
+        process.close()
+        raise
+    return process
+
+
+def _serve_callers(running, model, callers, arguments, faults):
+    """{setting: its turns}; a setting that fails leaves `running` for `faults`."""
+    turns = {setting: [] for setting in running}
+    for number in range(arguments.rounds):
+        for setting in list(running) if number % 2 == 0 else list(reversed(running)):
+            try:
+                turns[setting].append(running[setting].serve(model.inputs, callers, arguments.seconds))
+            except engines.EngineError as fault:
+                faults[str(setting)] = f"with {callers} callers: {fault}"
+                running.pop(setting).close()
+                del turns[setting]
+    return turns
+
+
+def choose_best(turns):
+    """{engine: figures} of each engine's better setting."""
+    best = {}
+    for setting, of in turns.items():
+        figures = {
+            "setting": str(setting),
+            "per_second": statistics.median(1e3 * len(turn["times_ms"]) / turn["together_ms"] for turn in of),
+            "p99_ms": statistics.median(find_percentile(turn["times_ms"], 0.99) for turn in of),
+        }
+        if figures["per_second"] > best.get(setting.engine, {"per_second": -1})["per_second"]:
+            best[setting.engine] = figures
+    return best
+
+
 def run_model(name, arguments):
     """The figures of one model: by engine and callers, requests per second and their p99."""
     model = model_set.load_of_population(name)
-    running, faults = [], {}
+    running, faults, entries = {}, {}, []
     try:
-        for engine, shown, threads, serves_callers in list_settings(arguments.threads):
-            options = {
-                "library": str(arguments.library),
-                "device": "cpu",
-                "serves_callers": serves_callers,
-            }
+        for setting in list_settings(arguments.threads):
             try:
-                process = engines.Engine(engine, threads, options)
-                running.append((shown, process))
-                process.load(model.path, model.inputs)
+                running[setting] = _open(setting, model, arguments)
             except engines.EngineError as fault:
-                faults[shown] = str(fault)
-                running = [pair for pair in running if pair[0] != shown]
-        entries = []
+                faults[str(setting)] = str(fault)
         for callers in arguments.callers:
-            rounds = [[] for _ in running]
-            for number in range(arguments.rounds):
-                order = range(len(running))
-                for at in order if number % 2 == 0 else reversed(order):
-                    times, together_ms = running[at][1].serve(model.inputs, callers, arguments.seconds)
-                    rounds[at].append((1e3 * len(times) / together_ms, find_percentile(times, 0.99)))
-            entry = {"model": name, "callers": callers, "engines": {}, "faults": faults}
-            for (shown, _), turns in zip(running, rounds):
-                figures = {
-                    "per_second": statistics.median(turn[0] for turn in turns),
-                    "p99_ms": statistics.median(turn[1] for turn in turns),
-                }
-                best = entry["engines"].get(shown)
-                if best is None or figures["per_second"] > best["per_second"]:
-                    entry["engines"][shown] = figures
+            turns = _serve_callers(running, model, callers, arguments, faults)
+            entry = {"model": name, "callers": callers, "engines": choose_best(turns), "faults": faults}
             entry["ratio"] = find_ratio(entry["engines"])
+            last = {setting: of[-1:] for setting, of in turns.items()}
+            _, differences = compare.compare_outputs(last, model.expected)
+            checked = {"is_checked": model.is_checked, "allowed": model.allowed}
+            entry["wrong"] = {
+                str(setting): difference
+                for setting, difference in differences.items()
+                if compare.is_wrong(checked, {"difference": difference})
+            }
             entries.append(entry)
     finally:
-        for _, process in running:
+        for process in running.values():
             process.close()
     return entries
 
@@ -157,6 +202,10 @@ def make_table(entries):
         lines.append(f"{entry['model']:<{width}} {entry['callers']:>7} {line} {ratio:>6}")
     for entry in entries:
         lines += [f"{entry['model']}, {name}: {text}" for name, text in entry["faults"].items()]
+        lines += [
+            f"{entry['model']}, {name} with {entry['callers']} callers: wrong by {difference:.3g} tolerances"
+            for name, difference in entry["wrong"].items()
+        ]
     return "\n".join(dict.fromkeys(lines))
 
 
@@ -172,7 +221,7 @@ def main():
             report = {"machine": compare.read_machine(), "threads": arguments.threads, "results": entries}
             arguments.json.write_text(json.dumps(report, indent=1) + "\n")
     print(make_table(entries))
-    if any(_OURS in entry["faults"] for entry in entries):
+    if any(_OURS in entry["faults"] or _OURS in entry["wrong"] for entry in entries):
         return 1
     ratios = [entry["ratio"] for entry in entries if entry["ratio"] is not None]
     return 3 if arguments.require_ratio is not None and min(ratios, default=0) < arguments.require_ratio else 0

@@ -2,6 +2,7 @@
 """Tests of what throughput.py computes by itself: percentiles, ratios, the table, and runs of several threads."""
 
 import threading
+import types
 import unittest
 
 import engines
@@ -25,11 +26,47 @@ class Figures(unittest.TestCase):
         entry = {
             "model": "m", "callers": 2, "ratio": None, "faults": {"openvino": "It has no trees."},
             "engines": {"onnxifi": {"per_second": 12.5, "p99_ms": 3.25}},
+            "wrong": {"onnxifi": 2.5},
         }
         text = throughput.make_table([entry, {**entry, "callers": 4}])
         self.assertIn("12.5 / 3.25", text)
         self.assertIn("fails", text)
         self.assertEqual(text.count("m, openvino: It has no trees."), 1)
+        self.assertIn("m, onnxifi with 4 callers: wrong by 2.5 tolerances", text)
+
+    def test_an_engine_counts_with_its_better_setting(self):
+        few, many = (throughput.Setting("a", 2, serves_callers=is_many) for is_many in (False, True))
+        turn = {"times_ms": [1.0, 1.0], "together_ms": 2.0}
+        best = throughput.choose_best({few: [turn], many: [{**turn, "together_ms": 1.0}]})
+        self.assertEqual(best, {"a": {"setting": "a set for many callers", "per_second": 2000.0, "p99_ms": 1.0}})
+
+
+class Settings(unittest.TestCase):
+    class Broken:
+        """An engine that fails in its second turn."""
+
+        turns = closed = 0
+
+        def serve(self, inputs, callers, seconds):
+            self.turns += 1
+            if self.turns == 2:
+                raise engines.EngineError("It died.")
+            return {"times_ms": [1.0], "together_ms": 1.0}
+
+        def close(self):
+            self.closed += 1
+
+    def test_one_that_fails_takes_no_other_with_it(self):
+        model = types.SimpleNamespace(inputs={})
+        arguments = types.SimpleNamespace(rounds=3, seconds=1)
+        broken, good = self.Broken(), self.Broken()
+        good.turns = 2
+        few, many = (throughput.Setting("a", 2, serves_callers=is_many) for is_many in (False, True))
+        running, faults = {few: broken, many: good}, {}
+        turns = throughput._serve_callers(running, model, 4, arguments, faults)
+        self.assertEqual({setting: len(of) for setting, of in turns.items()}, {many: 3})
+        self.assertEqual(faults, {"a": "with 4 callers: It died."})
+        self.assertEqual((broken.closed, list(running)), (1, [many]))
 
 
 class Callers(unittest.TestCase):
