@@ -36,11 +36,11 @@ ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI onnxGetExtensionFunct
 
 /*
  * Binds memory and starts one run with it in one step; the inputs are complete at the call and the
- * binding of onnxSetGraphIO stays as it was. May be called from several threads at once: runs of
- * several threads may go side by side, and end in any order, where the tensors that one of them
- * writes share no memory with those of the others. On one device, runs of one thread end in the
- * order of the calls.
- * The event stored in `outputFence->event` is the caller's to release.
+ * binding of onnxSetGraphIO stays as it was. The event stored in `outputFence->event` is the
+ * caller's to release. May be called from several threads at once: runs of several threads may go
+ * side by side, and end in any order, where the tensors that one of them writes share no memory
+ * with those of the others. On one device, runs of one thread end in the order of the calls; the
+ * runs of a graph that is cut between several devices may end in any order.
  * Statuses: those of onnxSetGraphIO, INVALID_FENCE_TYPE, UNSUPPORTED_FENCE_TYPE.
  */
 ONNXIFI_PUBLIC ONNXIFI_CHECK_RESULT onnxStatus ONNXIFI_ABI onnxSetIOAndRunGraph(

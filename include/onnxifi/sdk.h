@@ -59,7 +59,7 @@ extern "C" {
 
 /*
  * Value: 0 has sums of products computed, and 16-bit floats rounded after each node, as operators
- * are defined. 1 is the default: sums may be those of algorithms with 8 times the error, such as
+ * are defined. 1 is the default: sums may be those of algorithms with up to 8 times the error, as
  * Winograd's, and 16-bit floats of networks float32 between nodes. Others are INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS ((uint64_t)1 << 51)
