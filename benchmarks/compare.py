@@ -38,6 +38,9 @@ what OpenVINO takes from oneDNN; its other parts do. ONNX Runtime has no such se
 With --against-library the peer is another build of this library, "before", with the plugins that lie
 beside it: two builds in turns. Neither ONNX Runtime nor OpenVINO is needed then.
 
+With --symbols extents of inputs are symbols (model_set.make_symbolic), and the peer is our library with the same
+network of numbers; --engines names others.
+
 --population runs the networks of population.py instead of the models of the table, by default with two
 threads and fewer turns; --held-out those of them that are run for closing notes only. With --batch those
 that are drawn for one image or sequence only are left out. Of each run it adds which share the reference's loops took, and its longest step, from the profile. With --json what the
@@ -84,6 +87,8 @@ _PACKAGES = {"onnxruntime": ("onnxruntime-gpu", "onnxruntime"), "torch-compile":
 _CUDA_WARM_UP, _CUDA_RUNS = 50, 200
 # The peer of --against-library.
 _BEFORE = "before"
+# That of --symbols.
+_NUMBERS = "numbers"
 # Without a setting for the instructions that they may use.
 _UNLIMITED = ("onnxruntime", *_TORCH)
 # Of --csv without a file.
@@ -99,7 +104,8 @@ def enter_private_python():
     words = sys.argv[1:]
     is_cuda = any(re.search(r"^--device[= ]cuda", " ".join(words[at : at + 2])) for at in range(len(words)))
     # Of CUDA's peers those are compared that are there.
-    has_peers = not is_cuda and not any(word.startswith("--against-library") for word in words)
+    is_ours = any(word.startswith(("--against-library", "--symbols")) for word in words)
+    has_peers = not is_cuda and (not is_ours or any(word.startswith("--engines") for word in words))
     private_python.enter(__file__, (*(name for name in _PEERS if name not in _TORCH), "pnnx") if has_peers else ())
 
 
@@ -128,10 +134,12 @@ def refuse(sentence):
     sys.exit(2)
 
 
-def choose_engines(device, against_library=None, cpu_isa=None):
+def choose_engines(device, against_library=None, cpu_isa=None, has_symbols=False):
     """The engines for a device, where none are asked for."""
     if against_library:
         return [measurements.OURS, _BEFORE]
+    if has_symbols:
+        return [measurements.OURS, _NUMBERS]
     if cpu_isa:
         return [measurements.OURS, "openvino"]
     if cuda_memory.is_on_device(device):
@@ -160,6 +168,7 @@ def parse_arguments():
     shown = default.relative_to(_TREE)
     add("--library", type=pathlib.Path, default=default, help=f"ours (default: {shown})")
     add("--against-library", type=pathlib.Path, metavar="LIBRARY", help="the peer: another build of ours")
+    add("--symbols", action="store_true", help="extents of inputs are symbols; the peer is ours with numbers")
     add("--device", default="cpu", help="its device (default: cpu)")
     isa = "processor instructions that engines use at the most"
     add("--cpu-isa", choices=engines.CPU_ISAS, help=isa)
@@ -206,7 +215,9 @@ def parse_arguments():
     if min(arguments.threads) < 1:
         parser.error("--threads has a number below 1.")
     if arguments.engines is None:
-        chosen = choose_engines(arguments.device, arguments.against_library, arguments.cpu_isa)
+        chosen = choose_engines(
+            arguments.device, arguments.against_library, arguments.cpu_isa, arguments.symbols
+        )
         arguments.engines = ",".join(chosen)
     arguments.engines = arguments.engines.split(",")
     for name in arguments.engines:
@@ -220,6 +231,10 @@ def parse_arguments():
         parser.error("--csv has no column for --cpu-isa.")
     if (_BEFORE in arguments.engines) != (arguments.against_library is not None):
         parser.error(f"Engine '{_BEFORE}' is the library of --against-library; one needs the other.")
+    if _NUMBERS in arguments.engines and not arguments.symbols:
+        parser.error(f"Engine '{_NUMBERS}' is for --symbols.")
+    if arguments.csv is not None and arguments.symbols:
+        parser.error("--csv has no column for --symbols.")
     if arguments.chart and arguments.chart.suffix != ".svg":
         parser.error(f"--chart is '{arguments.chart}'; it ends in .svg.")
     if arguments.csv is not None and arguments.against_library:
@@ -253,6 +268,9 @@ def load_all(names, threads, options, model, loads, place):
     """
     results = {name: [] for name in names}
     paths = dict.fromkeys(names, model.path)
+    if options.get("has_symbols"):
+        symbolic = model_set.write_symbolic(model, place)
+        paths = {name: model.path if name == _NUMBERS else symbolic for name in names}
     if _NCNN in names:
         try:
             paths[_NCNN] = ncnn_models.convert(model.path, model.inputs, place)
@@ -306,7 +324,7 @@ def compare_outputs(loaded, expected):
     outputs = {name: results[-1]["outputs"] for name, results in loaded.items()}
     reference = expected
     if reference is None:
-        of = next((peer for peer in (*_PEERS, _BEFORE) if peer in outputs), None)
+        of = next((peer for peer in (*_PEERS, _BEFORE, _NUMBERS) if peer in outputs), None)
         if of is None:
             return "nothing", {}
         return of, {
@@ -321,7 +339,7 @@ def find_other_devices(loaded, name):
     """The sentence for an engine that ran on a device of another name than ours, or None."""
     devices = {engine: results[-1]["facts"].get("device") for engine, results in loaded.items()}
     ours, its = devices.get(measurements.OURS), devices.get(name)
-    if name == _BEFORE or its is None or ours is None or its == ours:
+    if name in (_BEFORE, _NUMBERS) or its is None or ours is None or its == ours:
         return None
     return f"not compared: it runs on '{its}', not on '{ours}'."
 
@@ -335,6 +353,7 @@ def run_model(model, threads, arguments, loads, place):
         "has_empty_caches": arguments.empty_caches,
         "library_path": arguments.library_path,
         "cpu_isa": arguments.cpu_isa,
+        "has_symbols": arguments.symbols,
     }
     running, loaded = load_all(arguments.engines, threads, options, model, loads, place)
     entry = {"model": model.name, "kind": model.kind, "threads": threads, "engines": {}}
@@ -384,7 +403,7 @@ def run_model(model, threads, arguments, loads, place):
 def _compare_with_peers(figures):
     """Our figures over those of the better peer, each of its own; None where one is missing."""
     peers = [
-        figures[name] for name in (*_PEERS, _BEFORE) if "median_ms" in figures.get(name, {})
+        figures[name] for name in (*_PEERS, _BEFORE, _NUMBERS) if "median_ms" in figures.get(name, {})
     ]
     ours = figures.get(measurements.OURS, {})
     result = {"best_peer_ms": min((peer["median_ms"] for peer in peers), default=None)}
@@ -558,6 +577,8 @@ def main():
     }
     if arguments.cpu_isa:
         report["settings"]["cpu_isa"] = arguments.cpu_isa
+    if arguments.symbols:
+        report["settings"]["has_symbols"] = True
     if arguments.population:
         report["settings"]["is_held_out"] = arguments.held_out
         report["results"] = read_earlier(arguments.json, report["settings"])

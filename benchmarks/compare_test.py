@@ -119,6 +119,40 @@ class MakeBatched(unittest.TestCase):
             model_set.make_batched(self._model([1, 6], first=2), 5)
 
 
+class Symbols(unittest.TestCase):
+    @staticmethod
+    def _model():
+        inputs = [
+            helper.make_tensor_value_info(name, kind, extents)
+            for name, kind, extents in (
+                ("image", TensorProto.FLOAT, [1, 3, 32, 32]),
+                ("ids", TensorProto.INT64, [1, 32]),
+                ("row", TensorProto.FLOAT, [1, 7]),
+                ("open", TensorProto.FLOAT, ["n", 5, 4]),
+            )
+        ]
+        outputs = [helper.make_tensor_value_info("out", TensorProto.FLOAT, [1, 3, 32, 32])]
+        nodes = [helper.make_node("Relu", ["image"], ["out"])]
+        graph = helper.make_graph(nodes, "test", inputs, outputs)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+    def test_each_axis_has_its_own_but_those_of_other_inputs_as_long(self):
+        model = model_set.make_symbolic(self._model())
+        shapes = {
+            value.name: [dim.dim_param or dim.dim_value for dim in value.type.tensor_type.shape.dim]
+            for value in model.graph.input
+        }
+        self.assertEqual(shapes["image"], ["image_0", 3, "image_2", "image_3"])
+        self.assertEqual(shapes["ids"], ["image_0", "image_2"])
+        self.assertEqual(shapes["row"], ["image_0", 7])
+        self.assertEqual(shapes["open"], ["n", "open_1", "open_2"])
+        self.assertFalse(model.graph.output[0].type.tensor_type.HasField("shape"))
+        onnx.checker.check_model(onnx.shape_inference.infer_shapes(model))
+
+    def test_the_peer_is_ours_with_numbers(self):
+        self.assertEqual(compare.choose_engines("cpu", has_symbols=True), ["onnxifi", "numbers"])
+
+
 def _result(ratio, threads=2, kind="convolution", **ours):
     figures = {"median_ms": ratio, "difference": 0.5, **ours}
     return {

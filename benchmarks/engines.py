@@ -109,6 +109,10 @@ class _Before(_Onnxifi):
         return options["against_library"]
 
 
+class _Numbers(_Onnxifi):
+    """Ours again, with a model of numbers where the other has symbols."""
+
+
 class _OnnxRuntime:
     """On the processor, or with the CUDA provider, in float32 without TF32."""
 
@@ -478,6 +482,7 @@ _ENGINES = {
     "torch": _Torch,
     "torch-compile": _CompiledTorch,
     "before": _Before,
+    "numbers": _Numbers,
 }
 
 NAMES = tuple(_ENGINES)

@@ -163,6 +163,42 @@ def make_batched(model, batch):
     return model
 
 
+def make_symbolic(model):
+    """Changes a model so that the extents of its inputs are symbols, each axis of an input another one.
+
+    An axis of a later input takes the symbol of an earlier input's axis that is as long. Numbers stay
+    where a network is drawn for them: the channels of what has four axes or more, and the features of float
+    rows.
+    """
+    known = []  # (extent, symbol)
+    for value in _list_inputs(model.graph):
+        dims = value.type.tensor_type.shape.dim
+        is_float = numpy.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)).kind == "f"
+        own, taken = [], set()
+        for axis, dim in enumerate(dims):
+            is_channels = axis == 1 and len(dims) >= 4
+            if not dim.dim_value or is_channels or (is_float and len(dims) == 2 and axis == 1):
+                continue
+            symbol = next((name for extent, name in known if extent == dim.dim_value and name not in taken), None)
+            if symbol is None:
+                symbol = f"{value.name}_{axis}"
+                own.append((dim.dim_value, symbol))
+            taken.add(symbol)
+            dim.dim_param = symbol  # Takes the number's place.
+        known += own
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    del model.graph.value_info[:]
+    return model
+
+
+def write_symbolic(model, place):
+    """The file of a Model with symbols."""
+    file = pathlib.Path(place) / "symbolic.onnx"
+    onnx.save(make_symbolic(onnx.load(model.path)), file)
+    return file
+
+
 def _write_batched(name, path, batch, place):
     model = onnx.load(path)
     try:
