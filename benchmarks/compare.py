@@ -43,7 +43,9 @@ network of numbers; --engines names others.
 
 --population runs the networks of population.py instead of the models of the table, by default with two
 threads and fewer turns; --held-out those of them that are run for closing notes only. With --batch those
-that are drawn for one image or sequence only are left out. Of each run it adds which share the reference's loops took, and its longest step, from the profile. With --json what the
+that are drawn for one image or sequence only are left out. Of each run it adds which share the
+reference's loops took and which were slow, that is, below 15 % of what `onnxifi_bench --machine` measured, those
+steps above 3 % of the run, and the longest step, from the profile. With --json what the
 file holds already is kept and not measured again, so that shards (--shard 1/4 ...) and runs that were
 cut short add up to one report.
 
@@ -57,6 +59,7 @@ line is wrong or something needed is missing; 3 a ratio exceeds --require-ratio,
 
 import argparse
 import datetime
+import functools
 import importlib.metadata
 import json
 import os
@@ -260,6 +263,16 @@ def read_machine():
     return {"processor": processor, "usable_cpus": len(os.sched_getaffinity(0))}
 
 
+@functools.cache
+def read_limits(library, threads):
+    """The limits of this machine, measured now if they are not known; None where the tool is not built."""
+    tool = library.parent.parent / "bin" / "onnxifi_bench"
+    if not tool.exists():
+        return None
+    told = subprocess.run([str(tool), "--machine", "--json"], stdout=subprocess.PIPE, text=True)
+    return reference_share.Limits(json.loads(told.stdout), threads) if told.returncode == 0 else None
+
+
 def load_all(names, threads, options, model, loads, place):
     """Loads a model `loads` times in each engine, in turns, each time in a fresh process.
 
@@ -378,7 +391,7 @@ def run_model(model, threads, arguments, loads, place):
     entry["compared_with"] = reference
     entry["is_checked"], entry["allowed"] = model.is_checked, model.allowed
     if steps is not None:
-        entry["profile"] = reference_share.summarise(steps)
+        entry["profile"] = reference_share.summarise(steps, read_limits(arguments.library, threads))
     for name in arguments.engines:
         if name in faults:
             entry["engines"][name] = {"fault": faults[name]}

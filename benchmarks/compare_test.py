@@ -270,6 +270,31 @@ class Population(unittest.TestCase):
         self.assertEqual(reference_share.summarise([])["reference_share"], 0)
         self.assertEqual(reference_share.find_largest([{}, {"profile": profile}]), 0.4)
         self.assertIsNone(reference_share.find_largest([{}]))
+        self.assertEqual((profile["slow_share"], profile["slow"]), (0, []))
+
+    def test_slow_steps_are_those_far_from_what_the_machine_can_do(self):
+        def step(ns, flops=0, size_bytes=0):
+            numbers = {"ns": ns, "flops": flops, "bytes": size_bytes}
+            return {"family": "Map", "implementation": "engine map", "extents": [], **numbers}
+
+        copies = [{"size_bytes": 1000, "gigabytes_per_s": 10}, {"size_bytes": 5000, "gigabytes_per_s": 1}]
+        report = {
+            "by_threads": [
+                {"threads": 4, "float32_gflops": 1000, "copies": copies},
+                {"threads": 1, "float32_gflops": 100, "copies": copies},
+            ]
+        }
+        limits = reference_share.Limits(report, threads=2)
+        self.assertEqual(limits.find_shortest_ns(500, 0), 5)
+        self.assertEqual(limits.find_shortest_ns(0, 2000), 200)
+        self.assertEqual(limits.find_shortest_ns(0, 2001), 2001)
+        self.assertEqual(limits.find_shortest_ns(0, 20000), 20000)
+        # At 10 %, 20 %, 10 % of the limit; the last is too short to be listed.
+        steps = [step(500, flops=5000), step(480, size_bytes=960), step(20, size_bytes=20)]
+        profile = reference_share.summarise(steps, limits)
+        self.assertAlmostEqual(profile["slow_share"], 0.52)
+        self.assertEqual([slow["share"] for slow in profile["slow"]], [0.5])
+        self.assertAlmostEqual(profile["slow"][0]["of_limit"], 0.1)
 
 
 class Summaries(unittest.TestCase):

@@ -10,6 +10,13 @@ def _format_difference(value):
     return "-" if value is None else "same" if value == 0 else f"{value:.2g}"
 
 
+def _format_step(step):
+    return (
+        f"{step['share']:.0%} {step['implementation']} ({step['family']}{step['extents']}, "
+        f"{step['gflops']:.3g} GFLOP/s, {step['gbytes']:.3g} GB/s)"
+    )
+
+
 def make_tables(report):
     """The figures as text: times, then load and memory, then the sums."""
     names, results = report["engines"], report["results"]
@@ -47,16 +54,20 @@ def make_tables(report):
         )
     profiled = [result for result in results if "profile" in result]
     if profiled:
-        lines += ["", "Share of a run in the reference's loops, and its longest step"]
-        lines.append(f"{'MODEL':<{width}} THREADS  RATIO REFERENCE  LONGEST STEP")
+        lines += ["", "Share of a run in the reference's loops and in slow steps, and its longest step"]
+        lines.append(f"{'MODEL':<{width}} THREADS  RATIO REFERENCE   SLOW  LONGEST STEP")
     for result in profiled:
         profile, longest = result["profile"], result["profile"]["longest"]
         lines.append(
             f"{result['model']:<{width}} {result['threads']:>7} {format_ratio(result['ratio']):>6} "
-            f"{profile['reference_share']:>9.1%}  {longest['share']:.0%} {longest['implementation']} "
-            f"({longest['family']}{longest['extents']}, {longest['gflops']:.3g} GFLOP/s, "
-            f"{longest['gbytes']:.3g} GB/s)"
+            f"{profile['reference_share']:>9.1%} {profile['slow_share']:>6.1%}  {_format_step(longest)}"
         )
+    lines += [
+        f"{result['model']}, {result['threads']} threads: slow, at {step['of_limit']:.0%} of its limit: "
+        + _format_step(step)
+        for result in profiled
+        for step in result["profile"]["slow"]
+    ]
     lines.append("")
     for summary in report["summaries"]:
         share = summary.get("reference_share")

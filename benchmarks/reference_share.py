@@ -1,29 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the profile of a run says about where its time goes: the reference's share, the longest step."""
+"""What the profile of a run says about where its time goes: the reference's share, slow steps, the longest one."""
 
 # As devices name it (backends/core/reference/device.cc).
 _REFERENCE = "reference"
+# A step is slow below this share of what the machine's limits allow, and listed above that share of a run.
+_SLOW, _LISTED = 0.15, 0.03
 
 
-def summarise(steps):
-    """Of steps as onnxifi_library.Graph.profile returns them."""
+class Limits:
+    """What a machine can do with so many threads, from the JSON of `onnxifi_bench --machine --json`."""
+
+    def __init__(self, report, threads):
+        counted = sorted(report["by_threads"], key=lambda entry: entry["threads"])
+        entry = [entry for entry in counted if entry["threads"] <= threads][-1]
+        self._gflops = entry["float32_gflops"]
+        self._copies = sorted((copy["size_bytes"], copy["gigabytes_per_s"]) for copy in entry["copies"])
+
+    def find_shortest_ns(self, flops, size_bytes):
+        """The time that they allow a step, as onnxifi_run --profile predicts it: a copy reads and writes."""
+        fitting = [rate for size, rate in self._copies if 2 * size >= size_bytes]
+        rate = fitting[0] if fitting else self._copies[-1][1]
+        return max(flops / self._gflops, size_bytes / rate)
+
+
+def _describe(step, total_ns):
+    ns = step["ns"] or 1
+    return {
+        "share": step["ns"] / total_ns,
+        "implementation": step["implementation"],
+        "family": step["family"],
+        "extents": step["extents"],
+        "gflops": step["flops"] / ns,
+        "gbytes": step["bytes"] / ns,
+    }
+
+
+def summarise(steps, limits=None):
+    """Of steps as onnxifi_library.Graph.profile returns them. Without `limits` none is slow."""
     total_ns = sum(step["ns"] for step in steps) or 1
     slow_ns = sum(step["ns"] for step in steps if step["implementation"] == _REFERENCE)
     nothing = {"ns": 0, "implementation": "", "family": "", "extents": [], "flops": 0, "bytes": 0}
     longest = max(steps, key=lambda step: step["ns"], default=nothing)
-    ns = longest["ns"] or 1
+    slow = []
+    for step in steps if limits is not None else ():
+        of_limit = limits.find_shortest_ns(step["flops"], step["bytes"]) / (step["ns"] or 1)
+        if of_limit < _SLOW:
+            slow.append({**_describe(step, total_ns), "of_limit": of_limit})
     return {
         "steps": len(steps),
         "total_ms": total_ns / 1e6,
         "reference_share": slow_ns / total_ns,
-        "longest": {
-            "share": longest["ns"] / total_ns,
-            "implementation": longest["implementation"],
-            "family": longest["family"],
-            "extents": longest["extents"],
-            "gflops": longest["flops"] / ns,
-            "gbytes": longest["bytes"] / ns,
-        },
+        "slow_share": sum(step["share"] for step in slow),
+        "slow": sorted((step for step in slow if step["share"] > _LISTED), key=lambda step: -step["share"]),
+        "longest": _describe(longest, total_ns),
     }
 
 
