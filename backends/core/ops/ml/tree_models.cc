@@ -6,9 +6,12 @@
 // other class has -score, and else 1 - score where no transform asks for -score.
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "backends/core/ops/ml/lower_trees.h"
 #include "backends/core/ops/ml/rows.h"
@@ -73,10 +76,9 @@ class TreeModelReader {
 
  private:
   using Id = std::pair<int64_t, int64_t>;  // of a tree, of a node in it
-  struct HashOfId {
-    size_t operator()(const Id& id) const {
-      return std::hash<int64_t>()(id.first * int64_t{0x9e3779b1} ^ id.second);
-    }
+  struct Entry {
+    Id id;
+    Trees::Branch branch;
   };
 
   Status CheckCount(const std::string& name, size_t given, size_t required) const {
@@ -85,46 +87,61 @@ class TreeModelReader {
                                   " entries where " + std::to_string(required) + " are required.");
   }
 
-  Result<Numbers> Needed(const std::string& name, size_t count) const {
+  // Those of the node's attribute.
+  Result<std::span<const int64_t>> Needed(const std::string& name, size_t count) const {
     const Numbers* numbers = lowering_.Ints(name);
     ONNXIFI_RETURN_IF_ERROR(CheckCount(name, numbers == nullptr ? 0 : numbers->size(), count));
-    return numbers == nullptr ? Numbers() : *numbers;
+    return numbers == nullptr ? std::span<const int64_t>() : *numbers;
   }
 
   // The branch that each id means: leaves and other nodes are counted apart.
   Status ReadIds() {
     const auto* modes = lowering_.node().FindAttribute<std::vector<std::string>>("nodes_modes");
-    modes_ = modes == nullptr ? std::vector<std::string>() : *modes;
+    if (modes != nullptr) modes_ = *modes;
     ONNXIFI_ASSIGN_OR_RETURN(tree_ids_, Needed("nodes_treeids", modes_.size()));
     ONNXIFI_ASSIGN_OR_RETURN(node_ids_, Needed("nodes_nodeids", modes_.size()));
     int64_t nodes = 0;
-    std::unordered_map<int64_t, bool> has_root;
+    std::unordered_set<int64_t> trees;
+    entries_.reserve(modes_.size());
     for (size_t k = 0; k < modes_.size(); ++k) {
       const bool is_leaf = modes_[k] == "LEAF";
       const Trees::Branch branch = {is_leaf ? trees_.leaf_count++ : nodes++, is_leaf};
-      if (!branches_.emplace(Id(tree_ids_[k], node_ids_[k]), branch).second) {
-        return lowering_.InvalidModel("Tree " + std::to_string(tree_ids_[k]) + " has node " +
-                                      std::to_string(node_ids_[k]) + " twice.");
-      }
+      entries_.push_back({Id(tree_ids_[k], node_ids_[k]), branch});
       // The first node of a tree is its root.
-      if (std::exchange(has_root[tree_ids_[k]], true)) continue;
-      trees_.roots.push_back(branch);
+      const bool is_of_last_tree = k > 0 && tree_ids_[k] == tree_ids_[k - 1];
+      if (!is_of_last_tree && trees.insert(tree_ids_[k]).second) trees_.roots.push_back(branch);
     }
-    return base::Ok();
+    // As they come, as a rule.
+    if (!std::ranges::is_sorted(entries_, {}, &Entry::id)) {
+      std::ranges::sort(entries_, {}, &Entry::id);
+    }
+    const auto twice = std::ranges::adjacent_find(entries_, {}, &Entry::id);
+    if (twice == entries_.end()) return base::Ok();
+    return lowering_.InvalidModel("Tree " + std::to_string(twice->id.first) + " has node " +
+                                  std::to_string(twice->id.second) + " twice.");
   }
 
-  Result<Trees::Branch> Find(const std::string& name, int64_t tree, int64_t node) const {
-    const auto found = branches_.find(Id(tree, node));
-    if (found != branches_.end()) return found->second;
+  // `near` is the place of a node of that tree, from which the others are as far as by their
+  // numbers, as a rule.
+  Result<Trees::Branch> Find(const std::string& name, int64_t tree, int64_t node,
+                             size_t near = 0) const {
+    const Id id(tree, node);
+    if (near < entries_.size()) {
+      const auto guess = static_cast<uint64_t>(near) + static_cast<uint64_t>(node) -
+                         static_cast<uint64_t>(entries_[near].id.second);
+      if (guess < entries_.size() && entries_[guess].id == id) return entries_[guess].branch;
+    }
+    const auto found = std::ranges::lower_bound(entries_, id, {}, &Entry::id);
+    if (found != entries_.end() && found->id == id) return found->branch;
     return lowering_.InvalidModel("Attribute " + name + " names node " + std::to_string(node) +
                                   " of tree " + std::to_string(tree) + ", which is not there.");
   }
 
   Status ReadNodes() {
     const size_t count = modes_.size();
-    ONNXIFI_ASSIGN_OR_RETURN(const Numbers features, Needed("nodes_featureids", count));
-    ONNXIFI_ASSIGN_OR_RETURN(const Numbers on_true, Needed("nodes_truenodeids", count));
-    ONNXIFI_ASSIGN_OR_RETURN(const Numbers on_false, Needed("nodes_falsenodeids", count));
+    ONNXIFI_ASSIGN_OR_RETURN(const auto features, Needed("nodes_featureids", count));
+    ONNXIFI_ASSIGN_OR_RETURN(const auto on_true, Needed("nodes_truenodeids", count));
+    ONNXIFI_ASSIGN_OR_RETURN(const auto on_false, Needed("nodes_falsenodeids", count));
     ONNXIFI_ASSIGN_OR_RETURN(const std::vector<double> splits,
                              ReadNumbers(lowering_, "nodes_values"));
     ONNXIFI_RETURN_IF_ERROR(CheckCount("nodes_values", splits.size(), count));
@@ -135,6 +152,7 @@ class TreeModelReader {
           CheckCount("nodes_missing_value_tracks_true", missing->size(), count));
     }
     constexpr int64_t kMaxFeatures = int64_t{1} << 31;
+    trees_.nodes.reserve(count - static_cast<size_t>(trees_.leaf_count));
     for (size_t k = 0; k < count; ++k) {
       if (modes_[k] == "LEAF") continue;
       Trees::Node& node = trees_.nodes.emplace_back();
@@ -146,9 +164,10 @@ class TreeModelReader {
       node.feature = features[k];
       node.split = splits[k];
       node.missing_is_true = has_missing && (*missing)[k] != 0;
-      ONNXIFI_ASSIGN_OR_RETURN(node.on_true, Find("nodes_truenodeids", tree_ids_[k], on_true[k]));
+      ONNXIFI_ASSIGN_OR_RETURN(node.on_true,
+                               Find("nodes_truenodeids", tree_ids_[k], on_true[k], k));
       ONNXIFI_ASSIGN_OR_RETURN(node.on_false,
-                               Find("nodes_falsenodeids", tree_ids_[k], on_false[k]));
+                               Find("nodes_falsenodeids", tree_ids_[k], on_false[k], k));
     }
     return base::Ok();
   }
@@ -158,9 +177,10 @@ class TreeModelReader {
     ONNXIFI_ASSIGN_OR_RETURN(const std::vector<double> weights,
                              ReadNumbers(lowering_, names_.weights));
     const size_t count = weights.size();
-    ONNXIFI_ASSIGN_OR_RETURN(const Numbers trees, Needed(names_.tree_ids, count));
-    ONNXIFI_ASSIGN_OR_RETURN(const Numbers nodes, Needed(names_.node_ids, count));
-    ONNXIFI_ASSIGN_OR_RETURN(const Numbers targets, Needed(names_.target_ids, count));
+    ONNXIFI_ASSIGN_OR_RETURN(const auto trees, Needed(names_.tree_ids, count));
+    ONNXIFI_ASSIGN_OR_RETURN(const auto nodes, Needed(names_.node_ids, count));
+    ONNXIFI_ASSIGN_OR_RETURN(const auto targets, Needed(names_.target_ids, count));
+    trees_.weights.reserve(count);
     for (size_t k = 0; k < count; ++k) {
       if (targets[k] < 0 || targets[k] >= kMaxTargets) {
         return lowering_.InvalidModel("Attribute " + names_.target_ids + " has " +
@@ -176,9 +196,9 @@ class TreeModelReader {
   const Lowering& lowering_;
   const WeightNames& names_;
   Trees trees_;
-  std::vector<std::string> modes_;
-  Numbers tree_ids_, node_ids_;
-  std::unordered_map<Id, Trees::Branch, HashOfId> branches_;
+  std::span<const std::string> modes_;
+  std::span<const int64_t> tree_ids_, node_ids_;
+  std::vector<Entry> entries_;  // by their ids
 };
 
 // Input 0 as [N, C] of a type in which its numbers compare as they are: float64 for integers.

@@ -9,8 +9,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/core/ops/testing/run_operator.h"
@@ -92,6 +96,28 @@ struct Forest {
     return id;
   }
 
+  // Puts the nodes of all trees among each other; a tree's root stays its first.
+  void Mix(std::mt19937& random) {
+    std::vector<size_t> order(tree_ids.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::shuffle(order.begin(), order.end(), random);
+    std::map<int64_t, std::pair<size_t, size_t>> first;  // of a tree: where, and which node
+    for (size_t at = 0; at < order.size(); ++at) {
+      const auto [seen, is_new] = first.try_emplace(tree_ids[order[at]], at, order[at]);
+      // Nodes were added from the root down.
+      if (!is_new && order[at] < seen->second.second) {
+        std::swap(order[seen->second.first], order[at]);
+        seen->second.second = order[seen->second.first];
+      }
+    }
+    const auto mix = [&](auto& list) {
+      const auto before = list;
+      for (size_t at = 0; at < order.size(); ++at) list[at] = before[order[at]];
+    };
+    mix(tree_ids), mix(node_ids), mix(features), mix(on_true), mix(on_false), mix(missing);
+    mix(modes), mix(values);
+  }
+
   Attributes attributes(const std::string& prefix, bool as_tensors, ElementType type) const {
     Attributes result = {{"nodes_treeids", tree_ids},
                          {"nodes_nodeids", node_ids},
@@ -143,8 +169,9 @@ struct Forest {
     if (aggregate == "MAX") initial = std::numeric_limits<float>::lowest();
     std::vector<double> sums(count, initial);
     int64_t trees = 0;
+    std::set<int64_t> seen;
     for (size_t root = 0; root < tree_ids.size(); ++root) {
-      if (root > 0 && tree_ids[root] == tree_ids[root - 1]) continue;
+      if (!seen.insert(tree_ids[root]).second) continue;
       ++trees;
       size_t at = root;
       while (modes[at] != "LEAF") {
@@ -212,6 +239,7 @@ TEST_P(TreeEnsembleRegressorTest, ReachesTheLeavesOfEveryTree) {
       forest.AddTree(random, 7 * tree, depth, param.mode, param.has_own_targets ? own : -1,
                      param.targets);
     }
+    if (aggregate == "MIN") forest.Mix(random);
     const bool is_tensor = aggregate == "AVERAGE";
     Attributes attributes =
         forest.attributes("target", is_tensor,
