@@ -132,6 +132,9 @@ class Library:
 
     def __init__(self, path, device):
         self.functions = ctypes.CDLL(str(path))
+        # For calls that return at once: they keep the interpreter's lock, which another thread would
+        # take otherwise, and give back only when it waits itself.
+        self.brief_functions = ctypes.PyDLL(str(path))
         self.kept = {}  # by graph: what it reads until it is released
         self._last_error = self.find(None, "onnxGetLastErrorMessage")
         count = ctypes.c_size_t(0)
@@ -258,7 +261,11 @@ class Graph:
         self._set_and_run = library.find(library.id, "onnxSetIOAndRunGraph")
         self._infer = library.find(library.id, "onnxInferOutputShapes")
         self._wait = library.functions.onnxWaitEvent
-        self._release = library.functions.onnxReleaseEvent
+        self._get_state = library.brief_functions.onnxGetEventState
+        self._get_status = library.brief_functions.onnxWaitEvent  # of an event that is signalled
+        self._release = library.brief_functions.onnxReleaseEvent
+        self._state = ctypes.c_int32()
+        self._state_pointer = ctypes.byref(self._state)
         self._fence = _Fence(_TAG_FENCE, 0, None)
         self._fence_pointer = ctypes.byref(self._fence)
 
@@ -357,7 +364,9 @@ class Graph:
         if status != SUCCESS:
             self._library.check(status, "starting the run")
         event = ctypes.c_void_p(self._fence.event)
-        status = self._wait(event)
+        self._get_state(event, self._state_pointer)
+        has_ended = self._state.value == _STATE_SIGNALLED
+        status = (self._get_status if has_ended else self._wait)(event)
         if status != SUCCESS:
             self._library.check(status, "running")
         self._release(event)
