@@ -219,6 +219,18 @@ TEST_F(SpecialisationsTest, AreNotMadeWhereKernelsAreTheSame) {
   EXPECT_EQ(compiled_, 1);
 }
 
+// With the weights that were packed for it.
+TEST_F(SpecialisationsTest, TakeThePlaceOfTheGeneralPlansBinding) {
+  Make();
+  const std::weak_ptr<const plan::SegmentBinding> first = *plan_->Bind(0, {40, 36});
+  const std::weak_ptr<const plan::SegmentBinding> other = *plan_->Bind(0, {40, 37});
+  ForRun(40, 36);
+  EXPECT_FALSE(first.expired());
+  ASSERT_NE(ForRun(40, 36), nullptr);
+  EXPECT_TRUE(first.expired());
+  EXPECT_FALSE(other.expired());
+}
+
 // One that is in use outlives its place among those that are kept.
 TEST_F(SpecialisationsTest, OutliveTheirPlace) {
   Make();

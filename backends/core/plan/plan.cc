@@ -386,7 +386,9 @@ Result<std::shared_ptr<const SegmentBinding>> Plan::Bind(
   if (segment == 0) ++counters_.bindings;
   while (cached_.size() >= kMaxCachedBindings &&
          cached_steps_ + CountSteps(*binding) > kMaxCachedSteps) {
-    EvictBinding();
+    // At random: the oldest would be the one that a loop over more positions than the cache holds
+    // needs next, in every iteration.
+    TakeOut(eviction_random_() % cached_.size());
   }
   cached_steps_ += CountSteps(*binding);
   cache_.emplace(key, cached_.size());
@@ -394,15 +396,31 @@ Result<std::shared_ptr<const SegmentBinding>> Plan::Bind(
   return binding;
 }
 
-void Plan::EvictBinding() const {
-  const size_t victim = eviction_random_() % cached_.size();
-  cached_steps_ -= CountSteps(*cached_[victim].binding);
-  cache_.erase(cached_[victim].key);
-  if (victim + 1 < cached_.size()) {
-    cached_[victim] = std::move(cached_.back());
-    cache_[cached_[victim].key] = victim;
+std::shared_ptr<const SegmentBinding> Plan::TakeOut(size_t position) const {
+  std::shared_ptr<const SegmentBinding> binding = std::move(cached_[position].binding);
+  cached_steps_ -= CountSteps(*binding);
+  cache_.erase(cached_[position].key);
+  if (position + 1 < cached_.size()) {
+    cached_[position] = std::move(cached_.back());
+    cache_[cached_[position].key] = position;
   }
   cached_.pop_back();
+  return binding;
+}
+
+void Plan::Forget(const std::vector<int64_t>& symbols) const {
+  // Ends behind the lock, with the weights that were packed for it.
+  std::vector<std::shared_ptr<const SegmentBinding>> forgotten;
+  const std::lock_guard lock(mutex_);
+  const auto is_of = [](int64_t number, int64_t wanted) { return wanted == 0 || number == wanted; };
+  for (size_t position = cached_.size(); position-- > 0;) {
+    if (std::ranges::equal(cached_[position].key.second, symbols, is_of)) {
+      forgotten.push_back(TakeOut(position));
+    }
+  }
+  // Constants rest again once they are packed again.
+  was_bound_.assign(was_bound_.size(), false);
+  for (const Cached& left : cached_) was_bound_[left.key.first] = true;
 }
 
 Result<std::shared_ptr<const SegmentBinding>> Plan::MakeBinding(int segment_number,

@@ -100,6 +100,10 @@ class Plan {
   base::Result<std::shared_ptr<const SegmentBinding>> Bind(
       int segment, const std::vector<int64_t>& symbols) const;
 
+  // Keeps no binding any longer that was made for these numbers; 0 stands for any. A run keeps the
+  // one it uses. Any thread.
+  void Forget(const std::vector<int64_t>& symbols) const;
+
   // The symbols' numbers that inputs of these extents give; 0 for symbols known only at run time.
   // MISMATCHING_SHAPE naming the input, the axis and both numbers.
   base::Result<std::vector<int64_t>> SymbolsFor(std::span<const tensor::Extents> inputs) const;
@@ -135,9 +139,8 @@ class Plan {
   // Whether runs of the kernel of a step look at a constant.
   bool ReadsAtRun(int step, const device::BoundKernel& kernel, program::BufferId constant) const;
   bool IsTiny(const SegmentBinding& binding) const;
-  // Takes one binding at random out of the cache, under mutex_. The oldest would be the one that a
-  // loop over more positions than the cache holds needs next, in every iteration.
-  void EvictBinding() const;
+  // Takes a binding out of the cache, under mutex_.
+  std::shared_ptr<const SegmentBinding> TakeOut(size_t position) const;
   // Lets the constants of a step rest that its kernel does not read when it runs.
   void RestConstants(int step, const device::BoundKernel& kernel) const;
 

@@ -304,6 +304,25 @@ TEST(PlanTest, KeepsBindings) {
   EXPECT_EQ(first->steps[0].domain, (Extents{1, 3})) << "held by whoever uses it";
 }
 
+TEST(PlanTest, ForgetsTheBindingsOfAShape) {
+  ProgramMaker maker;
+  MakeChain(maker);
+  NotingDevice device;
+  Counters counters;
+  const auto plan = *Plan::Create(maker.program, device, counters);
+  const std::weak_ptr<const SegmentBinding> first = *plan->Bind(0, {1});
+  const auto second = *plan->Bind(0, {2});
+  plan->Forget({1});
+  EXPECT_TRUE(first.expired());
+  EXPECT_EQ(*plan->Bind(0, {2}), second);
+  EXPECT_EQ(counters.bindings, 2u);
+  EXPECT_TRUE(plan->Bind(0, {1}).ok());
+  EXPECT_EQ(counters.bindings, 3u);
+  plan->Forget({0});
+  EXPECT_NE(*plan->Bind(0, {2}), second) << "0 is any number";
+  EXPECT_EQ(second->steps[0].domain, (Extents{2, 3})) << "held by whoever uses it";
+}
+
 // How often the second of two equal series of bindings, of the first segment, is computed again.
 uint64_t CountRepeatedBindings(const Plan& plan, const Counters& counters, int64_t count) {
   for (int64_t n = 1; n <= count; ++n) EXPECT_TRUE(plan.Bind(0, {n}).ok());

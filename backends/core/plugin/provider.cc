@@ -21,6 +21,7 @@
 #include "backends/core/plugin/compiled_graph.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/core/plugin/pipeline.h"
+#include "backends/core/tensor/file_pages.h"
 
 namespace onnxifi::plugin {
 namespace {
@@ -95,6 +96,16 @@ abi::Signature SignatureOf(const graph::Graph& graph, const program::Program& pr
   return signature;
 }
 
+// Of the constants of a graph that is kept: what they were computed from is read again from the
+// model's file, if a shape is compiled for itself.
+void GiveBackFilePages(const graph::Graph& graph) {
+  for (const graph::Value& value : graph.values) {
+    if (value.constant && value.constant->backing() == tensor::Backing::kFile) {
+      tensor::GiveBackPages(value.constant->bytes());
+    }
+  }
+}
+
 class PluginBackend : public abi::Backend {
  public:
   // `description`, `operators` and what `sharing` is for outlive it; `sharing` may be null.
@@ -155,6 +166,7 @@ class PluginBackend : public abi::Backend {
         std::unique_ptr<program::Program> program,
         Compile(std::move(graph), *device_, log_, times, request.properties.has_fast_algorithms,
                 request.properties.precision, operators_, &branches));
+    if (imported != nullptr) GiveBackFilePages(*imported);
     const CompiledGraph::Services services = {*device_, sharing_, worker_};
     Specialisations::Compile for_shape;
     if (depends_on_numbers) for_shape = CompilerForShapes(imported, request.properties);
@@ -275,8 +287,11 @@ class PluginBackend : public abi::Backend {
         }
       }
       LoadTimes nobody_asks;
-      return Compile(std::move(with_numbers), *device_, log_, nobody_asks, has_fast_algorithms,
-                     precision, operators_);
+      Result<std::unique_ptr<program::Program>> program =
+          Compile(std::move(with_numbers), *device_, log_, nobody_asks, has_fast_algorithms,
+                  precision, operators_);
+      GiveBackFilePages(*graph);
+      return program;
     };
   }
 

@@ -79,6 +79,7 @@ std::shared_ptr<const Specialisation> Specialisations::ForRun(
   }
   // Other runs go on meanwhile.
   Result<std::shared_ptr<const Specialisation>> made = Make(inputs);
+  if (made.ok() && *made != nullptr) general_.Forget(symbols);
   const std::lock_guard lock(mutex_);
   is_making_ = false;
   // Without memory for it, or with nothing gained, the general plan does all that is asked.

@@ -39,7 +39,8 @@ class Specialisations {
   using Compile = std::function<base::Result<std::unique_ptr<program::Program>>(
       std::span<const tensor::Extents> inputs)>;
 
-  // `general` is the plan for all shapes; it and `counters` outlive this.
+  // `general` is the plan for all shapes; it and `counters` outlive this. What it keeps for a shape
+  // that has a plan of its own is given up.
   Specialisations(Compile compile, const plan::Plan& general, plan::Counters& counters);
 
   // To be asked for each run: what to run instead of the plan for all shapes, or null. Makes it

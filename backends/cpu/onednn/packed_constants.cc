@@ -12,8 +12,10 @@ namespace onnxifi::onednn {
 base::Result<PackedConstant> PackedConstants::Pack(Runtime& runtime, std::byte* data,
                                                    const Desc& from, const Desc& to) {
   const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [](const Entry& entry) { return entry.packed.expired(); });
   for (const Entry& entry : entries_) {
-    if (entry.data == data && entry.from == from && entry.to == to) return entry.packed;
+    if (entry.data != data || entry.from != from || entry.to != to) continue;
+    if (PackedConstant packed = entry.packed.lock()) return packed;
   }
   ONNXIFI_ASSIGN_OR_RETURN(PackedConstant packed,
                            runtime.memory().Allocate(static_cast<int64_t>(to.get_size())));

@@ -22,7 +22,7 @@ namespace onnxifi::onednn {
 // Shared by the bindings of a kernel, and by runs that outlive a binding.
 using PackedConstant = std::shared_ptr<device::Allocation>;
 
-// Belongs to one kernel. Threads: any.
+// Each as long as anybody has it. Belongs to one kernel. Threads: any.
 class PackedConstants {
  public:
   // The constant at `data`, which is any address, laid out as `from`, laid out as `to`.
@@ -35,7 +35,7 @@ class PackedConstants {
     const std::byte* data;
     Desc from;
     Desc to;
-    PackedConstant packed;
+    std::weak_ptr<device::Allocation> packed;
   };
   std::mutex mutex_;
   std::vector<Entry> entries_;  // few: primitives of different extents mostly ask for the same

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PackedWeights: constant weights in a kernel's own layout, packed once.
+// PackedWeights: constant weights in a kernel's own layout, packed once for all who have them.
 
 #ifndef ONNXIFI_BACKENDS_CPU_RUNTIME_PACKED_WEIGHTS_H_
 #define ONNXIFI_BACKENDS_CPU_RUNTIME_PACKED_WEIGHTS_H_
@@ -22,19 +22,19 @@ inline const float* Floats(const PackedWeights& weights) {
   return reinterpret_cast<const float*>(weights->data());
 }
 
-// Packs weights once per layout. Belongs to one kernel. Threads: any.
+// Packs weights once per layout, as long as anybody has them. Belongs to one kernel. Threads: any.
 class WeightStore {
  public:
-  // Null where nothing is packed so yet.
+  // Null where nothing is packed so.
   PackedWeights Peek(int layout);
-  // The weights under `layout`, which the kernel numbers; `pack` fills `floats` floats the first
-  // time. NO_SYSTEM_MEMORY, or what `pack` says.
+  // The weights under `layout`, which the kernel numbers; `pack` fills `floats` floats where nobody
+  // has them. NO_SYSTEM_MEMORY, or what `pack` says.
   base::Result<PackedWeights> Find(int layout, device::Memory& memory, int64_t floats,
                                    const std::function<base::Status(float*)>& pack);
 
  private:
   std::mutex mutex_;
-  std::map<int, PackedWeights> packed_;
+  std::map<int, std::weak_ptr<device::Allocation>> packed_;
 };
 
 }  // namespace onnxifi::runtime
