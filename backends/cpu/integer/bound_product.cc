@@ -535,7 +535,7 @@ class BoundProduct final : public device::BoundKernel {
     product.row_terms = row_terms;
     // Outside an image, elements are the zero point.
     const auto fill = static_cast<uint8_t>(-row_terms[0]);
-    const LaidRows laid = source.Lay(a, first_row, product.rows, fill,
+    const LaidRows laid = source.Lay(a, geometry_.FirstRowOf(batch) + first_row, product.rows, fill,
                                      reinterpret_cast<uint8_t*>(scratch + rows_at_));
     product.a = laid.first;
     product.a_stride = laid.stride;

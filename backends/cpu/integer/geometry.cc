@@ -86,6 +86,15 @@ std::unique_ptr<RowSource> MakeRowsOfWindows(const WindowAxes& axes, uint8_t fli
   return rows;
 }
 
+// Each plane of the result is a batch of its own.
+void SplitPlanes(int64_t planes, ProductGeometry& geometry) {
+  geometry.planes = planes;
+  geometry.batches *= planes;
+  geometry.rows /= planes;
+  ++geometry.batch_axes;
+  --geometry.row_axes;
+}
+
 ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors& factors) {
   const Contract& contract = *step.step->As<Contract>();
   const Extents& a = step.reads[0].strides;
@@ -139,15 +148,16 @@ ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors
     image_stride = z.image_stride * z.in;
   }
   geometry.group_stride = window.channels * window.channel_stride;
-  for (int64_t n = 0; n < geometry.batches; ++n) {
-    geometry.batch_offsets.push_back(n * image_stride);
-  }
   Columns& columns = geometry.columns;
   if (is_depthwise) {
     geometry.depthwise = window;
   } else {
     geometry.row_source = MakeRowsOfWindows(window, RowFlip(factors.a));
     columns.pieces = geometry.row_source->pieces();
+    if (geometry.row_source->IsOfOnePlane()) SplitPlanes(window.spatial[0].out, geometry);
+  }
+  for (int64_t n = 0; n < geometry.batches; ++n) {
+    geometry.batch_offsets.push_back(n / geometry.planes * image_stride);
   }
   columns.flip = ColumnFlip(factors.b);
   columns.columns = step.domain[1] / geometry.groups;

@@ -24,12 +24,14 @@ struct ImageOrder {
   int64_t size_bytes() const { return images * planes * rows * columns * channels; }
 };
 
-// Per batch: an image, or an element of the batch axes. A batch has one product per group of
-// columns, each with its own part of A and of B.
+// Per batch: an image, a plane of its result, or an element of the batch axes. A batch has one
+// product per group of columns, each with its own part of A and of B.
 struct ProductGeometry {
   std::vector<int> axis_order;  // of the domain: batch, rows, columns
   int batch_axes = 0, row_axes = 0;
   int64_t batches = 1, rows = 1, groups = 1;
+  // Batches that are the planes of one image; 1 where a batch is all of it.
+  int64_t planes = 1;
   std::unique_ptr<RowSource> row_source;  // null: depthwise
   std::vector<int64_t> batch_offsets;     // in A
   int64_t group_stride = 0;               // in A
@@ -42,6 +44,8 @@ struct ProductGeometry {
   int64_t MatrixOf(int64_t batch, int64_t group) const {
     return has_matrix_per_batch ? batch : group;
   }
+  // The first row of a batch, as the source of rows counts them.
+  int64_t FirstRowOf(int64_t batch) const { return batch % planes * rows; }
 };
 
 ProductGeometry MakeGeometry(const device::BoundStep& step, const ByteFactors& factors);

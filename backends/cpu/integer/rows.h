@@ -41,6 +41,8 @@ class RowSource {
   virtual LaidRows Lay(const uint8_t* a, int64_t first, int64_t count, uint8_t fill,
                        uint8_t* memory) const = 0;
   virtual int64_t LaidBytes(int64_t count) const = 0;
+  // Whether rows that are laid together must belong to one plane of a volume.
+  virtual bool IsOfOnePlane() const { return false; }
 
   int64_t depth() const { return depth_; }
   // Where the pieces of a row begin, of as many elements each. Behind a piece is something up to a

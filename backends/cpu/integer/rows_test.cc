@@ -56,14 +56,18 @@ class RandomWindows {
     CheckLaid(*source);
     return true;
   }
+  bool IsOfPlanes() const { return axes_.spatial[0].out > 1 && axes_.spatial[0].kernel > 1; }
 
   void CheckLaid(const RowSource& source) {
     const auto& [z, y, x] = axes_.spatial;
+    // Of one plane.
+    const int64_t out_z = Roll(0, z.out - 1);
     const int64_t first = Roll(0, y.out * x.out - 1);
     const int64_t count = Roll(1, y.out * x.out - first);
     constexpr uint8_t kBehind = 0x5A;
     std::vector<uint8_t> memory(static_cast<size_t>(source.LaidBytes(count) + 1), kBehind);
-    const LaidRows laid = source.Lay(image_.data(), first, count, fill_, memory.data());
+    const LaidRows laid =
+        source.Lay(image_.data(), out_z * y.out * x.out + first, count, fill_, memory.data());
     ASSERT_EQ(laid.place, first % laid.run);
     const uint8_t* const first_run = laid.first - laid.place * laid.stride;
     const int64_t length = source.depth() / source.pieces();
@@ -72,10 +76,12 @@ class RandomWindows {
                            at % laid.run * laid.stride;
       for (int64_t k = 0; k < source.depth(); ++k) {
         const int64_t tap = k / axes_.channels;
-        const int64_t in_y = at / x.out * y.stride + tap / x.kernel * y.dilation - y.pad;
+        const int64_t tap_z = tap / (x.kernel * y.kernel), tap_y = tap / x.kernel % y.kernel;
+        const int64_t in_z = out_z * z.stride + tap_z * z.dilation - z.pad;
+        const int64_t in_y = at / x.out * y.stride + tap_y * y.dilation - y.pad;
         const int64_t in_x = at % x.out * x.stride + tap % x.kernel * x.dilation - x.pad;
         const int64_t piece = source.piece_offsets()[static_cast<size_t>(k / length)];
-        ASSERT_EQ(row[piece + k % length], Element(0, in_y, in_x, k % axes_.channels))
+        ASSERT_EQ(row[piece + k % length], Element(in_z, in_y, in_x, k % axes_.channels))
             << "row " << at << ", element " << k;
       }
       // What fills a piece up is read, too.
@@ -151,12 +157,16 @@ TEST(RowsTest, AreTheWindowsOfAnImage) {
 }
 
 TEST(RowsTest, AreTheWindowsOfAnImageInPieces) {
-  int in_strips = 0;
+  int in_strips = 0, of_planes = 0;
   for (uint32_t seed = 0; seed < 8000 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
-    if (RandomWindows(seed).CheckStrips()) ++in_strips;
+    RandomWindows windows(seed);
+    if (!windows.CheckStrips()) continue;
+    ++in_strips;
+    if (windows.IsOfPlanes()) ++of_planes;
   }
   EXPECT_GT(in_strips, 500);
+  EXPECT_GT(of_planes, 100);
 }
 
 }  // namespace
