@@ -4,7 +4,7 @@
 // result)`, which reduces elements from `at` on, as many as fill so many vectors, of everything
 // that a window sees. Taps say where that lies:
 //   ForEach(at, visit): visit(pointer to element `at` at a tap), tap by tap in row-major order;
-//   Divider(d): a function (sums, at) -> averages, of float64.
+//   Divider<T>(d): a function (sums, at) -> averages, of float64, which are stored as T.
 // Included once per target of Highway.
 
 #if defined(ONNXIFI_BACKENDS_CPU_POOLING_KINDS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -39,23 +39,25 @@ HWY_INLINE V Greater(V value, V maximum) {
 #endif
 }
 
+template <typename T>
 struct Maximum {
-  using Element = float;
-  // Elements are taken by as many floats as these have lanes.
+  using Element = T;
+  static constexpr bool kIsAverage = false;
+  // Elements are taken by as many numbers as these have lanes.
   template <size_t kLanes>
-  using Tag = hn::CappedTag<float, kLanes>;
-  static constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(float);
+  using Tag = hn::CappedTag<T, kLanes>;
+  static constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(T);
 
   template <int kVectors, class D, class Taps>
-  static HWY_INLINE void Run(D d, const Taps& taps, int64_t at, float* result) {
+  static HWY_INLINE void Run(D d, const Taps& taps, int64_t at, T* result) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     hn::Vec<D> maxima[kVectors];
     hn::Vec<D> sums[kVectors];  // NaN where there was a NaN, if not only there
     for (int k = 0; k < kVectors; ++k) {
-      maxima[k] = hn::Set(d, -std::numeric_limits<float>::infinity());
+      maxima[k] = hn::Set(d, -std::numeric_limits<T>::infinity());
       sums[k] = hn::Zero(d);
     }
-    taps.ForEach(at, [&](const float* tap) HWY_ATTR {
+    taps.ForEach(at, [&](const T* tap) HWY_ATTR {
       for (int k = 0; k < kVectors; ++k) {
         const auto value = hn::LoadU(d, tap + k * lanes);
         maxima[k] = Greater(value, maxima[k]);
@@ -72,8 +74,8 @@ struct Maximum {
   // The same where there may be a NaN: the first one stays.
   template <class D, class Taps>
   static HWY_NOINLINE hn::Vec<D> WithNan(D d, const Taps& taps, int64_t at) {
-    auto maximum = hn::Set(d, -std::numeric_limits<float>::infinity());
-    taps.ForEach(at, [&](const float* tap) HWY_ATTR {
+    auto maximum = hn::Set(d, -std::numeric_limits<T>::infinity());
+    taps.ForEach(at, [&](const T* tap) HWY_ATTR {
       const auto value = hn::LoadU(d, tap);
       const auto is_number = hn::Eq(maximum, maximum);
       maximum = hn::IfThenElse(hn::AndNot(hn::Le(value, maximum), is_number), value, maximum);
@@ -85,6 +87,7 @@ struct Maximum {
 template <typename T>
 struct MaximumOfBytes {
   using Element = T;
+  static constexpr bool kIsAverage = false;
   template <size_t kLanes>
   using Tag = hn::CappedTag<T, kLanes>;
   static constexpr size_t kLanes = HWY_MAX_BYTES;
@@ -103,29 +106,42 @@ struct MaximumOfBytes {
   }
 };
 
+template <typename T>
 struct Average {
-  using Element = float;
+  using Element = T;
+  static constexpr bool kIsAverage = true;
   template <size_t kLanes>
   using Tag = hn::CappedTag<double, kLanes>;
   static constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(double);
 
   template <int kVectors, class D, class Taps>
-  static HWY_INLINE void Run(D d, const Taps& taps, int64_t at, float* result) {
-    const hn::Rebind<float, D> d_float;
+  static HWY_INLINE void Run(D d, const Taps& taps, int64_t at, T* result) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     hn::Vec<D> sums[kVectors];
     for (auto& sum : sums) sum = hn::Zero(d);
-    taps.ForEach(at, [&](const float* tap) HWY_ATTR {
-      for (int k = 0; k < kVectors; ++k) {
-        sums[k] = hn::Add(sums[k], hn::PromoteTo(d, hn::LoadU(d_float, tap + k * lanes)));
-      }
+    taps.ForEach(at, [&](const T* tap) HWY_ATTR {
+      for (int k = 0; k < kVectors; ++k) sums[k] = hn::Add(sums[k], LoadWide(d, tap + k * lanes));
     });
-    const auto divided = taps.Divider(d);
+    const auto divided = taps.template Divider<T>(d);
     for (int k = 0; k < kVectors; ++k) {
       StoreRounded(d, divided(sums[k], at + k * lanes), result + at + k * lanes);
     }
   }
 
+  template <class D>
+  static HWY_INLINE hn::Vec<D> LoadWide(D d, const double* from) {
+    return hn::LoadU(d, from);
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> LoadWide(D d, const float* from) {
+    const hn::Rebind<float, D> d_float;
+    return hn::PromoteTo(d, hn::LoadU(d_float, from));
+  }
+
+  template <class D>
+  static HWY_INLINE void StoreRounded(D d, hn::Vec<D> values, double* result) {
+    hn::StoreU(values, d, result);
+  }
   template <class D>
   static HWY_INLINE void StoreRounded(D d, hn::Vec<D> values, float* result) {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
@@ -168,14 +184,19 @@ HWY_INLINE void ForElements(const Taps& taps, int64_t count, typename Kind::Elem
 // body(kind) with the kind of these windows.
 template <class Body>
 HWY_INLINE void WithKind(bool is_average, tensor::ElementType type, Body body) {
-  if (is_average) {
-    body(Average());
+  const bool is_wide = type == tensor::ElementType::kFloat64;
+  if (is_average && is_wide) {
+    body(Average<double>());
+  } else if (is_average) {
+    body(Average<float>());
   } else if (type == tensor::ElementType::kUint8) {
     body(MaximumOfBytes<uint8_t>());
   } else if (type == tensor::ElementType::kInt8) {
     body(MaximumOfBytes<int8_t>());
+  } else if (is_wide) {
+    body(Maximum<double>());
   } else {
-    body(Maximum());
+    body(Maximum<float>());
   }
 }
 

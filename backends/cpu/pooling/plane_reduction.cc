@@ -36,7 +36,7 @@ struct RowTaps {
     for (const T* tap : taps) visit(tap + at);
   }
 
-  template <class D, class V = hn::Vec<D>>
+  template <typename Result, class D, class V = hn::Vec<D>>
   HWY_INLINE auto Divider(D d) const {
     const V all = hn::Set(d, rows);
     const double* const each = counts;
@@ -48,9 +48,13 @@ struct RowTaps {
 template <class Kind>
 constexpr typename Kind::Element Identity() {
   using T = typename Kind::Element;
-  if constexpr (std::is_same_v<Kind, Average>) return 0;
-  if constexpr (std::is_same_v<Kind, Maximum>) return -std::numeric_limits<T>::infinity();
-  return std::numeric_limits<T>::lowest();
+  if constexpr (Kind::kIsAverage) {
+    return 0;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return -std::numeric_limits<T>::infinity();
+  } else {
+    return std::numeric_limits<T>::lowest();
+  }
 }
 
 // The divisor of nothing is 1: its sum is 0.
@@ -174,7 +178,7 @@ template <class Kind, int64_t kPlanes, typename T = typename Kind::Element>
 HWY_INLINE void ReduceOutput(const T* first, const std::array<int64_t, kSpatialAxes>& counts,
                              const std::array<int64_t, kSpatialAxes>& strides, double divisor,
                              int64_t source_stride, T* result, int64_t result_stride) {
-  constexpr bool kIsAverage = std::is_same_v<Kind, Average>;
+  constexpr bool kIsAverage = Kind::kIsAverage;
   std::conditional_t<kIsAverage, double, T> state[kPlanes];
   for (auto& each : state) each = Identity<Kind>();
   for (int64_t z = 0; z < counts[0]; ++z) {

@@ -284,11 +284,14 @@ std::unique_ptr<device::Kernel> BuildPooling(const device::Facts& facts, engine:
 Status CheckSource(const program::View& source, const Window& window) {
   const bool is_byte = window.kind == Window::Kind::kMax &&
                        (source.type == ElementType::kUint8 || source.type == ElementType::kInt8);
-  if (source.type != window.accumulator || (source.type != ElementType::kFloat32 && !is_byte)) {
+  const bool is_float =
+      source.type == ElementType::kFloat32 || source.type == ElementType::kFloat64;
+  if (source.type != window.accumulator || (!is_float && !is_byte)) {
     return Status(Code::kUnsupportedDatatype,
                   "The window is over " + std::string(tensor::Name(source.type)) + ", reduced in " +
                       std::string(tensor::Name(window.accumulator)) +
-                      "; both have to be float32, or bytes of which the maximum is wanted.");
+                      "; both have to be float32 or float64, or bytes of which the maximum is "
+                      "wanted.");
   }
   if (!source.guards.empty()) {
     return Status(Code::kUnsupportedAttribute, "The tensor is seen through a guard.");

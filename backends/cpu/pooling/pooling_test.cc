@@ -90,6 +90,8 @@ class RandomPooling {
     window_.count_include_pad = Chance(50);
     if (window_.kind == Window::Kind::kMax && Chance(40)) {
       type_ = Chance(50) ? ElementType::kUint8 : ElementType::kInt8;
+    } else if (Chance(30)) {
+      type_ = ElementType::kFloat64;
     }
     window_.accumulator = type_;
     Extents domain = {Roll(1, 3), Chance(10) ? Roll(100, 1200) : Roll(1, 70)};
@@ -155,12 +157,17 @@ class RandomPooling {
     views.push_back(view);
     tensor::Tensor tensor = *tensor::Tensor::Allocate(type_, Extents{count});
     for (int64_t k = 0; k < count; ++k) {
-      if (type_ != kFloat32) {
+      if (type_ == ElementType::kFloat64) {
+        // More digits, and smaller numbers, than float32 has.
+        double value = MakeValue();
+        value *= std::abs(value) < 1e-40 ? 1e-275 : 1 + 1e-12;
+        std::memcpy(tensor.mutable_data() + k * 8, &value, 8);
+      } else if (type_ == kFloat32) {
+        const float value = MakeValue();
+        std::memcpy(tensor.mutable_data() + k * 4, &value, 4);
+      } else {
         tensor.mutable_data()[k] = static_cast<std::byte>(random_());
-        continue;
       }
-      const float value = MakeValue();
-      std::memcpy(tensor.mutable_data() + k * 4, &value, 4);
     }
     made_.buffers.push_back(std::move(tensor));
   }

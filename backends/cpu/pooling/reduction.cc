@@ -19,11 +19,13 @@ HWY_BEFORE_NAMESPACE();
 namespace onnxifi::pooling {
 namespace HWY_NAMESPACE {
 
-// The quotient as division rounds it, sooner. `divisor` is a small integer and `inverse` its
-// rounded inverse, so the first guess is close enough for one correction (Markstein) to hit.
-template <class D, class V = hn::Vec<D>>
+// The quotient as division rounds it, sooner where that is stored as float32: `divisor` is a small
+// integer and `inverse` its rounded inverse, so the first guess is close enough for one correction
+// (Markstein) to hit. Of tiny numbers of float64 the rest would be none.
+template <typename T, class D, class V = hn::Vec<D>>
 HWY_INLINE V Divide(V dividend, V divisor, [[maybe_unused]] V inverse) {
 #if HWY_NATIVE_FMA
+  if constexpr (sizeof(T) == sizeof(double)) return hn::Div(dividend, divisor);
   const V guess = hn::Mul(dividend, inverse);
   const V rest = hn::NegMulAdd(guess, divisor, dividend);
   // Infinities have no rest.
@@ -53,11 +55,11 @@ struct Seen {
     }
   }
 
-  template <class D, class V = hn::Vec<D>>
+  template <typename Result, class D, class V = hn::Vec<D>>
   HWY_INLINE auto Divider(D d) const {
     const V all = hn::Set(d, divisor);
     const V inverse = hn::Set(d, 1 / divisor);
-    return [=](V sums, int64_t /*at*/) HWY_ATTR { return Divide<D>(sums, all, inverse); };
+    return [=](V sums, int64_t /*at*/) HWY_ATTR { return Divide<Result, D>(sums, all, inverse); };
   }
 };
 

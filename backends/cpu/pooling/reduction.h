@@ -21,7 +21,8 @@ inline constexpr int kSpatialAxes = 3;
 struct Windows {
   enum class Kind : uint8_t { kMaximum, kAverage };
   Kind kind = Kind::kMaximum;
-  tensor::ElementType type = tensor::ElementType::kFloat32;  // kMaximum: or one of bytes
+  // Or float64, or of a kMaximum one of bytes.
+  tensor::ElementType type = tensor::ElementType::kFloat32;
   bool counts_padding = false;
   std::array<std::vector<Taps>, kSpatialAxes> taps;    // by output coordinate
   std::array<int64_t, kSpatialAxes> strides = {};      // of the source, in elements
