@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SumWeightedRow: sums of four vectors at a time stay in registers while all taps are added.
-// SumShortRows: one after the other, in a vector as narrow as they are.
+// SumShortRows: one after the other, in a vector as narrow as they are. FindExtremesOfRows: as
+// SumWeightedRow.
 
 #include <algorithm>
 
@@ -12,6 +13,8 @@
 #include <hwy/foreach_target.h>
 // After foreach_target.h.
 #include <hwy/highway.h>
+
+#include "backends/cpu/engine/arithmetic-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
@@ -100,6 +103,55 @@ void SumRow(const float* source, std::span<const RowTap> taps, float first, int6
 #endif
 }
 
+// Of `kVectors` vectors.
+template <int kVectors, class Operation, class D, class Lanes>
+HWY_INLINE void FindExtremes(D d, Lanes which, const float* source, std::span<const RowTap> taps,
+                             float begin, float* HWY_RESTRICT extremes) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<D> extreme[kVectors];
+  for (int v = 0; v < kVectors; ++v) extreme[v] = hn::Set(d, begin);
+  for (const RowTap& tap : taps) {
+    const bool is_nowhere = tap.place == kNowhere;
+    for (int v = 0; v < kVectors; ++v) {
+      const auto element = is_nowhere ? hn::Zero(d) : which.Load(d, source + tap.place + v * lanes);
+      extreme[v] = Operation()(d, extreme[v], element);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) which.Store(extreme[v], d, extremes + v * lanes);
+}
+
+template <class Operation>
+void FindExtremesOf(const float* source, std::span<const RowTap> taps, float begin, int64_t length,
+                    float* HWY_RESTRICT extremes) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t at = 0;
+  for (; at + 4 * lanes <= length; at += 4 * lanes) {
+    FindExtremes<4, Operation>(d, WholeVectors(), source + at, taps, begin, extremes + at);
+  }
+  for (; at + lanes <= length; at += lanes) {
+    FindExtremes<1, Operation>(d, WholeVectors(), source + at, taps, begin, extremes + at);
+  }
+#if ONNXIFI_ROW_SUMS_HAVE_MASKS
+  if (at == length) return;
+  FindExtremes<1, Operation>(d, FirstLanes{length - at}, source + at, taps, begin, extremes + at);
+#else
+  const hn::CappedTag<float, 1> d1;
+  for (; at < length; ++at) {
+    FindExtremes<1, Operation>(d1, WholeVectors(), source + at, taps, begin, extremes + at);
+  }
+#endif
+}
+
+void FindMaxima(const float* source, std::span<const RowTap> taps, float begin, int64_t length,
+                float* HWY_RESTRICT extremes) {
+  FindExtremesOf<FloatMaximum>(source, taps, begin, length, extremes);
+}
+void FindMinima(const float* source, std::span<const RowTap> taps, float begin, int64_t length,
+                float* HWY_RESTRICT extremes) {
+  FindExtremesOf<FloatMinimum>(source, taps, begin, length, extremes);
+}
+
 // Lanes [at, at + count) of all rows; `which` loads and stores so many.
 template <class D, class Lanes>
 HWY_INLINE void SumPiecesOfRows(D d, Lanes which, const float* source, const ShortRows& rows,
@@ -155,10 +207,22 @@ namespace onnxifi::engine {
 
 HWY_EXPORT(SumRow);
 HWY_EXPORT(SumRows);
+HWY_EXPORT(FindMaxima);
+HWY_EXPORT(FindMinima);
 
 void SumWeightedRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
                     float* sums) {
   HWY_DYNAMIC_DISPATCH(SumRow)(source, taps, first, length, sums);
+}
+
+void FindExtremesOfRows(program::ExprOp operation, const float* source,
+                        std::span<const RowTap> taps, float begin, int64_t length,
+                        float* extremes) {
+  if (operation == program::ExprOp::kMax) {
+    HWY_DYNAMIC_DISPATCH(FindMaxima)(source, taps, begin, length, extremes);
+  } else {
+    HWY_DYNAMIC_DISPATCH(FindMinima)(source, taps, begin, length, extremes);
+  }
 }
 
 void SumShortRows(const float* source, const ShortRows& rows, float* sums) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // WeightedRows: what is recognised, and the walk over tiles of rows. A tap that a guard keeps out
-// adds nothing, so it is left out.
+// adds nothing, so it is left out of a sum. What becomes of the result of a Reduce is computed in
+// place, while the rows of a tile are in a cache.
 
 #include "backends/cpu/engine/weighted_rows.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -69,19 +71,29 @@ std::vector<ExprId> FindTerms(const program::ExprPool& pool, ExprId root, bool& 
   return terms;
 }
 
-// What a Reduce adds to its state, where it does nothing else.
-std::optional<ExprId> FindAddend(const program::ExprPool& pool, const program::Reduce& reduce) {
+// What a Reduce adds to its state, or finds the extreme of, where it does nothing else.
+std::optional<ExprId> FindReduced(const program::ExprPool& pool, const program::Reduce& reduce) {
   if (reduce.reduction.states.size() != 1 || reduce.roots.size() != 1) return std::nullopt;
   const program::Reduction::State& state = reduce.reduction.states[0];
   auto is = [&](ExprId id, ExprOp op) { return pool[id].op == op; };
   const ExprNode& update = pool[state.update];
   const ExprNode& merge = pool[state.merge];
-  const bool is_sum = state.type == ElementType::kFloat32 && IsZero(pool, state.init) &&
-                      is(reduce.roots[0], ExprOp::kState) && update.op == ExprOp::kAdd &&
-                      merge.op == ExprOp::kAdd && is(update.operands[0], ExprOp::kState) &&
-                      is(merge.operands[0], ExprOp::kState) &&
-                      is(merge.operands[1], ExprOp::kOther);
-  return is_sum ? std::optional<ExprId>(update.operands[1]) : std::nullopt;
+  const bool is_extreme = update.op == ExprOp::kMax || update.op == ExprOp::kMin;
+  const bool begins_well = is_extreme ? is(state.init, ExprOp::kConstant)
+                                      : update.op == ExprOp::kAdd && IsZero(pool, state.init);
+  const bool is_one_operation = state.type == ElementType::kFloat32 && begins_well &&
+                                merge.op == update.op && is(update.operands[0], ExprOp::kState) &&
+                                is(merge.operands[0], ExprOp::kState) &&
+                                is(merge.operands[1], ExprOp::kOther);
+  return is_one_operation ? std::optional<ExprId>(update.operands[1]) : std::nullopt;
+}
+
+// Whether a root is computed from the state and numbers that are the same everywhere.
+bool IsOfStateAlone(const program::ExprPool& pool, const program::ExprIds& roots) {
+  return std::ranges::all_of(program::Reachable(pool, roots), [&](ExprId id) {
+    const ExprOp op = pool[id].op;
+    return op != ExprOp::kLoad && op != ExprOp::kIndex && op != ExprOp::kRow;
+  });
 }
 
 constexpr size_t kMaxTaps = 64;
@@ -163,6 +175,7 @@ class BoundRows final : public device::BoundKernel {
         new BoundRows(std::move(rows), step, of_rows, elements, runtime));
     bound->is_in_parts_ =
         bound->rows_->reduced_axes > 0 && reference::UsesPartialSums(results, elements);
+    if (bound->is_in_parts_ && bound->rows_->operation != ExprOp::kAdd) return nullptr;
     return bound;
   }
 
@@ -191,6 +204,7 @@ class BoundRows final : public device::BoundKernel {
         elements_(elements),
         numbers_(rows_->numbers, of_rows),
         runtime_(runtime) {
+    if (rows_->finish) finish_.emplace(*rows_->finish, of_rows);
     const int rank = static_cast<int>(step.domain.size());
     const int outer_rank = rank - rows_->reduced_axes;
     // Where rows begin in the result, as numbers instead of elements.
@@ -215,8 +229,17 @@ class BoundRows final : public device::BoundKernel {
     grid_.Tile(0, reduced_begin_, most);
     tile_lanes_ = grid_.TileLanes(0, grid_.rank());
     numbers_.LayOut(grid_, tile_lanes_);
-    runtime.scratch().Reserve(numbers_.scratch_bytes() + (PlaceColumns() + 2) * tile_lanes_ * 8 +
-                              TapBytes());
+    if (finish_) finish_->LayOut(grid_, kFinishedLanes);
+    runtime.scratch().Reserve(FinishBytes() + numbers_.scratch_bytes() +
+                              (PlaceColumns() + 2) * tile_lanes_ * 8 + TapBytes());
+  }
+
+  // Results that become what the root says together.
+  static constexpr int64_t kFinishedLanes = 1024;
+  // Of them and of the code that does so, which come first in scratch memory.
+  int64_t FinishBytes() const {
+    return finish_ ? kFinishedLanes * static_cast<int64_t>(sizeof(float)) + finish_->scratch_bytes()
+                   : 0;
   }
 
   int64_t PlaceColumns() const { return static_cast<int64_t>(rows_->taps.size()); }
@@ -226,6 +249,13 @@ class BoundRows final : public device::BoundKernel {
   }
 
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
+    auto* const finished = scratch;
+    std::optional<Frame> finish;
+    if (finish_) {
+      finish.emplace(*finish_, addresses, scratch + kFinishedLanes * sizeof(float), kFinishedLanes);
+      finish->Attach(ExprOp::kState, [&](uint64_t) { return finished; });
+    }
+    scratch += FinishBytes();
     Frame frame(numbers_, addresses, scratch, tile_lanes_);
     scratch += numbers_.scratch_bytes();
     const auto* const source = reinterpret_cast<const float*>(
@@ -253,7 +283,7 @@ class BoundRows final : public device::BoundKernel {
       for (int axis = reduced_begin_; axis < box.rank; ++axis) results.extents[axis] = 1;
       results.lanes = box.lanes / elements_;
       LoadBox(target_, nullptr, results, reinterpret_cast<std::byte*>(targets));
-      if (elements_ == 1 && length_ <= kMaxShortRow) {
+      if (elements_ == 1 && length_ <= kMaxShortRow && rows_->operation == ExprOp::kAdd) {
         SumShortRows(source,
                      {std::span(weights).first(rows_->taps.size()), places, tile_lanes_, targets,
                       results.lanes, length_, First()},
@@ -263,7 +293,30 @@ class BoundRows final : public device::BoundKernel {
           RunRow(source, weights, places, row, taps, sums + targets[row]);
         }
       }
+      if (finish)
+        Finish(std::span(targets, static_cast<size_t>(results.lanes)), *finish, finished, sums);
       grid_.MoveOn(0, reduced_begin_, box);
+    }
+  }
+
+  // What the root says of the results of rows that begin at `targets`.
+  void Finish(std::span<const int64_t> targets, Frame& finish, std::byte* finished,
+              float* sums) const {
+    for (size_t row = 0; row < targets.size();) {
+      // Rows that follow one another are one.
+      size_t end = row + 1;
+      while (end < targets.size() && targets[end] == targets[end - 1] + length_) ++end;
+      float* at = sums + targets[row];
+      for (int64_t left = static_cast<int64_t>(end - row) * length_; left > 0;) {
+        const int64_t now = std::min(left, kFinishedLanes);
+        const auto bytes = static_cast<size_t>(now) * sizeof(float);
+        std::memcpy(finished, at, bytes);
+        finish.RunLanes(now);
+        std::memcpy(at, finish.root(0), bytes);
+        at += now;
+        left -= now;
+      }
+      row = end;
     }
   }
 
@@ -273,6 +326,11 @@ class BoundRows final : public device::BoundKernel {
               const int64_t* places, int64_t row, TapList& taps, float* sums) const {
     float first = First();
     taps.Clear();
+    if (rows_->operation != ExprOp::kAdd) {
+      for (int64_t n = 0; n < elements_; ++n) taps.Add(places[row * elements_ + n], 1);
+      return FindExtremesOfRows(rows_->operation, source, taps.Finish(), rows_->begin, length_,
+                                sums);
+    }
     auto add = [&](size_t tap, int64_t lane) {
       const float weight = weights[tap] == nullptr ? 1.0f : weights[tap][lane];
       const int64_t place = places[static_cast<int64_t>(tap) * tile_lanes_ + lane];
@@ -330,6 +388,7 @@ class BoundRows final : public device::BoundKernel {
   const int64_t length_;
   const int64_t elements_;
   BoundCode numbers_;
+  std::optional<BoundCode> finish_;
   Access target_;
   program::BufferId target_buffer_;
   Grid grid_;
@@ -350,11 +409,14 @@ int FindRowAxis(const program::Step& step) {
   return -1;
 }
 
-// What a step adds up.
+// What a step adds up, or finds the extreme of.
 struct Sum {
   std::vector<ExprId> terms;
   bool begins_with_zero = true;
   int reduced_axes = 0;
+  ExprOp operation = ExprOp::kAdd;
+  float begin = 0;
+  bool is_finished = true;  // else its root is to be computed from it
 };
 
 std::optional<Sum> FindSum(const program::ExprPool& pool, const program::Step& step) {
@@ -362,10 +424,14 @@ std::optional<Sum> FindSum(const program::ExprPool& pool, const program::Step& s
   if (const auto* map = step.As<program::Map>()) {
     sum.terms = FindTerms(pool, map->roots[0], sum.begins_with_zero);
   } else if (const auto* reduce = step.As<program::Reduce>()) {
-    const std::optional<ExprId> addend = FindAddend(pool, *reduce);
-    if (!addend) return std::nullopt;
-    sum.terms = {*addend};
+    const std::optional<ExprId> reduced = FindReduced(pool, *reduce);
+    if (!reduced || !IsOfStateAlone(pool, reduce->roots)) return std::nullopt;
+    const program::Reduction::State& state = reduce->reduction.states[0];
+    sum.terms = {*reduced};
     sum.reduced_axes = reduce->axes;
+    sum.operation = pool[state.update].op;
+    sum.begin = static_cast<float>(tensor::Scalar{.u = pool[state.init].payload}.f);
+    sum.is_finished = pool[reduce->roots[0]].op == ExprOp::kState;
   }
   if (sum.terms.empty() || sum.terms.size() > kMaxTaps) return std::nullopt;
   return sum;
@@ -402,6 +468,7 @@ std::vector<WeightedRows::Tap> FindTaps(const program::ExprPool& pool, const pro
         FindProduct(pool, term, /*needs_weight=*/sum.reduced_axes == 0);
     if (!product) return {};
     const bool has_weight = product->weight != program::kNoExpr;
+    if (has_weight && sum.operation != ExprOp::kAdd) return {};
     if (has_weight && !variations.at(product->weight).is_per_row) return {};
     const ExprNode& load = pool[product->load];
     WeightedRows::Tap tap{
@@ -449,9 +516,18 @@ std::shared_ptr<const WeightedRows> FindWeightedRows(const program::ExprPool& po
     std::vector<ExprId> roots;
     std::vector<WeightedRows::Tap> taps = FindTaps(pool, step, *sum, axis, roots);
     if (taps.empty()) continue;
-    return std::make_shared<const WeightedRows>(
-        WeightedRows{Code::Compile(pool, roots, loops), std::move(taps), axis, sum->reduced_axes,
-                     sum->begins_with_zero});
+    WeightedRows rows{Code::Compile(pool, roots, loops),
+                      std::move(taps),
+                      axis,
+                      sum->reduced_axes,
+                      sum->begins_with_zero,
+                      sum->operation,
+                      sum->begin,
+                      std::nullopt};
+    if (!sum->is_finished) {
+      rows.finish = Code::Compile(pool, step.As<program::Reduce>()->roots, loops);
+    }
+    return std::make_shared<const WeightedRows>(std::move(rows));
   }
   return nullptr;
 }

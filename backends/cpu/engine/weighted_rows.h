@@ -2,8 +2,9 @@
 //
 // WeightedRows: a Map or Reduce that adds up rows of memory, each times one weight:
 //   out[row, lane] = sum over taps of weight[row, tap] * source[place[row, tap] + lane]
-// as Resize, GridSample, RoiAlign and bags of embeddings are. Weights and places are computed once
-// per row; the sum of a row that lies together stays in registers. Other rows are points
+// as Resize, GridSample, RoiAlign and bags of embeddings are, or a Reduce to the mean, the maximum
+// or the minimum of such rows, as those of a graph's neighbours. Weights and places are computed
+// once per row; the sum of a row that lies together stays in registers. Other rows are points
 // (weighted_points.h).
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_WEIGHTED_ROWS_H_
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +40,11 @@ struct WeightedRows {
   int row_axis = 0;       // or kNoRowAxis: every element is a row of its own
   int reduced_axes = 0;
   bool begins_with_zero = true;  // else with the first term
+  // Of a Reduce, by which operation: kAdd, or kMax or kMin, which have no weights and begin with a
+  // number.
+  program::ExprOp operation = program::ExprOp::kAdd;
+  float begin = 0;
+  std::optional<Code> finish;  // of its result, as kState; nothing where that is the root
 };
 
 // Null where the step is no such sum of float32.
@@ -57,6 +64,8 @@ struct RowTap {
   // Of the last tap of a part: how many parts before it are then added to it. -1 for other taps.
   int32_t merges;
 };
+// Of a tap that a guard keeps out.
+inline constexpr int64_t kNowhere = std::numeric_limits<int64_t>::min();
 // Parts that wait to be added up, at most.
 inline constexpr int kMaxParts = 8;
 
@@ -66,8 +75,10 @@ inline constexpr int kMaxParts = 8;
 void SumWeightedRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
                     float* sums);
 
-// Of a tap that a guard keeps out.
-inline constexpr int64_t kNowhere = std::numeric_limits<int64_t>::min();
+// extremes[lane] = the largest (kMax) or smallest (kMin) of `begin` and source[place + lane] of all
+// taps, one after the other. A tap that is kNowhere has 0.
+void FindExtremesOfRows(program::ExprOp operation, const float* source,
+                        std::span<const RowTap> taps, float begin, int64_t length, float* extremes);
 
 // Rows of a few lanes, such as three channels, of which each is added up in one vector: numbers of
 // row r and tap t at weights[t][r] (null: 1) and places[t * place_stride + r].
