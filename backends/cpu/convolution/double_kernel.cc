@@ -2,7 +2,9 @@
 //
 // SelectDouble and its kernel: convolutions of float64, and transposed ones, as products of
 // gathered windows and packed weights, to which a tensor may be added. A window has what each of
-// its taps meets, or 0; threads take some windows of an image and group each.
+// its taps meets, or 0; threads take some windows of an image and group each. Of images whose
+// pixels lie side by side, windows are the columns of the product, gathered in runs of pixels;
+// else they are its rows.
 
 #include <algorithm>
 #include <array>
@@ -80,6 +82,8 @@ class BoundDouble final : public device::BoundKernel {
     weight_of_channel_ = weights_.strides[is_transposed ? 0 : 1];
     weight_of_group_ = weights_.strides[0] * (is_transposed ? channels_ : outputs_);
     panels_ = (outputs_ + width_ - 1) / width_;
+    has_window_columns_ = !is_transposed && positions_ >= width_ && source_.strides[1] != 1 &&
+                          axes_.back().source_stride == 1 && AreResultsEven();
     if (const std::byte* constant = constants[weights_.buffer]; constant != nullptr) {
       packed_.resize(static_cast<size_t>(PackedSize()));
       Pack(reinterpret_cast<const double*>(constant) + weights_.offset, packed_.data());
@@ -89,7 +93,8 @@ class BoundDouble final : public device::BoundKernel {
   bool ReadsAtRun(int read) const override { return read != 1 || packed_.empty(); }
 
   Status Run(device::Addresses addresses) const override {
-    const int64_t chunks = (positions_ + kChunkRows - 1) / kChunkRows;
+    const int64_t windows = has_window_columns_ ? width_ : kChunkRows;
+    const int64_t chunks = (positions_ + windows - 1) / windows;
     const int64_t items = batch_ * group_ * chunks;
     if (items == 0) return base::Ok();
     const bool is_packed = !packed_.empty();
@@ -110,31 +115,59 @@ class BoundDouble final : public device::BoundKernel {
     if (items == 0 || panels_ == 0) return base::Ok();
     // About 4 multiply-adds in a nanosecond; another thread is worth some microseconds.
     constexpr int64_t kWorthAThread = 3000 * 4;
-    const int64_t grain = kWorthAThread / (kChunkRows * panels_ * width_ * (Depth() + 1)) + 1;
+    const int64_t grain = kWorthAThread / (windows * panels_ * width_ * (Depth() + 1)) + 1;
     runtime_.pool().For(items, grain, [&](int64_t begin, int64_t end) {
-      std::vector<double> windows(static_cast<size_t>(kChunkRows * Depth()));
+      std::vector<double> gathered(static_cast<size_t>(windows * Depth()));
       std::vector<double> sums(static_cast<size_t>(kChunkRows * width_));
       for (int64_t item = begin; item < end; ++item) {
-        const int64_t first = item % chunks * kChunkRows;
         const int64_t group = item / chunks % group_;
         const int64_t image = item / chunks / group_;
-        RunChunk(source + image * source_.strides[0] + group * channels_ * source_.strides[1],
-                 packed + group * panels_ * Depth() * width_,
-                 result + image * result_.strides[0] + group * outputs_ * result_.strides[1],
-                 addend + image * addend_.strides[0] + group * outputs_ * addend_.strides[1], first,
-                 std::min(kChunkRows, positions_ - first), windows.data(), sums.data());
+        const Chunk chunk = {
+            source + image * source_.strides[0] + group * channels_ * source_.strides[1],
+            packed + group * PackedSize() / group_,
+            result + image * result_.strides[0] + group * outputs_ * result_.strides[1],
+            addend + image * addend_.strides[0] + group * outputs_ * addend_.strides[1],
+            item % chunks * windows,
+            std::min(windows, positions_ - item % chunks * windows)};
+        if (has_window_columns_) {
+          RunColumns(chunk, gathered.data());
+        } else {
+          RunRows(chunk, gathered.data(), sums.data());
+        }
       }
     });
     return base::Ok();
   }
 
   std::string Detail() const override {
-    return "depth " + std::to_string(Depth()) + ", " + std::to_string(panels_) + " panels";
+    return "depth " + std::to_string(Depth()) + ", " +
+           (has_window_columns_ ? "runs of " + std::to_string(width_) + " windows"
+                                : std::to_string(panels_) + " panels");
   }
 
  private:
+  // Some windows of one image and group.
+  struct Chunk {
+    const double* source;
+    const double* packed;
+    double* result;
+    const double* addend;
+    int64_t first, count;
+  };
+
   int64_t Depth() const { return taps_ * channels_; }
-  int64_t PackedSize() const { return group_ * panels_ * Depth() * width_; }
+  int64_t PackedSize() const {
+    return group_ * Depth() * (has_window_columns_ ? outputs_ : panels_ * width_);
+  }
+
+  // Whether neighbouring windows have neighbouring results.
+  bool AreResultsEven() const {
+    int64_t stride = 1;
+    for (size_t axis = axes_.size(); axis-- > 0; stride *= axes_[axis].out) {
+      if (axes_[axis].out != 1 && axes_[axis].result_stride != stride) return false;
+    }
+    return true;
+  }
 
   // Calls body(tap, index along each axis) for every tap.
   template <class Body>
@@ -149,8 +182,27 @@ class BoundDouble final : public device::BoundKernel {
     }
   }
 
-  // Panels of columns, the depth tap by tap and then channel by channel.
+  // Rows of weights, the depth tap by tap and then channel by channel.
+  void PackOutputs(const double* weights, double* packed) const {
+    for (int64_t output = 0; output < group_ * outputs_; ++output) {
+      const double* const of_output =
+          weights + output / outputs_ * weight_of_group_ + output % outputs_ * weight_of_output_;
+      ForTaps([&](int64_t tap, const std::array<int64_t, kMaxSpatialAxes>& at) {
+        const double* from = of_output;
+        for (size_t axis = 0; axis < axes_.size(); ++axis) {
+          from += at[axis] * axes_[axis].weight_stride;
+        }
+        double* const to = packed + output * Depth() + tap * channels_;
+        for (int64_t channel = 0; channel < channels_; ++channel) {
+          to[channel] = gemm::DoubleAt(from + channel * weight_of_channel_);
+        }
+      });
+    }
+  }
+
+  // Panels of columns, likewise.
   void Pack(const double* weights, double* packed) const {
+    if (has_window_columns_) return PackOutputs(weights, packed);
     for (int64_t panel = 0; panel < group_ * panels_; ++panel) {
       const int64_t first = panel % panels_ * width_;
       const int64_t columns = std::min(width_, outputs_ - first);
@@ -173,8 +225,120 @@ class BoundDouble final : public device::BoundKernel {
     }
   }
 
-  void RunChunk(const double* source, const double* packed, double* result, const double* addend,
-                int64_t first, int64_t rows, double* windows, double* sums) const {
+  // Each window is a column.
+  void RunColumns(const Chunk& chunk, double* windows) const {
+    if (chunk.count < width_) std::fill_n(windows, Depth() * width_, 0.0);
+    for (int64_t begin = 0; begin < chunk.count;) begin += GatherRun(chunk, begin, windows);
+    gemm::DoubleProduct product = {};
+    product.a = {chunk.packed, Depth(), 1};
+    product.b = windows;
+    product.c = chunk.result + chunk.first;
+    product.c_row = result_.strides[1];
+    product.c_column = 1;
+    product.rows = outputs_;
+    product.depth = Depth();
+    product.columns = chunk.count;
+    gemm::MultiplyDoubles(product);
+    if (has_addend_) Add(chunk);
+  }
+
+  // The windows from `begin` of a chunk on that are of one row of the result; how many these are.
+  int64_t GatherRun(const Chunk& chunk, int64_t begin, double* windows) const {
+    const Axis& x = axes_.back();
+    std::array<int64_t, kMaxSpatialAxes> position{};
+    int64_t rest = chunk.first + begin;
+    for (size_t axis = axes_.size(); axis-- > 0;) {
+      position[axis] = rest % axes_[axis].out;
+      rest /= axes_[axis].out;
+    }
+    const size_t last = axes_.size() - 1;
+    const int64_t count = std::min(chunk.count - begin, x.out - position[last]);
+    const int64_t first_x = position[last] * x.stride - x.pad;
+    std::vector<double> remainders(
+        static_cast<size_t>(x.stride > 1 ? x.stride * RemainderLength(count) : 0));
+    ForTaps([&](int64_t tap, const std::array<int64_t, kMaxSpatialAxes>& at) {
+      if (at[last] != 0) return;  // all taps of a row at once
+      int64_t offset = 0;
+      bool is_inside = true;
+      for (size_t axis = 0; axis < last; ++axis) {
+        const int64_t met = axes_[axis].Met(position[axis], at[axis]);
+        is_inside = is_inside && met >= 0;
+        offset += met * axes_[axis].source_stride;
+      }
+      for (int64_t channel = 0; channel < channels_; ++channel) {
+        double* to = windows + (tap * channels_ + channel) * width_ + begin;
+        const double* const row = chunk.source + offset + channel * source_.strides[1];
+        const int64_t step = channels_ * width_;
+        if (!is_inside) {
+          for (int64_t k = 0; k < x.kernel; ++k) std::fill_n(to + k * step, count, 0.0);
+        } else if (x.stride == 1) {
+          for (int64_t k = 0; k < x.kernel; ++k) {
+            CopyInside(row, first_x + k * x.dilation, 1, count, to + k * step);
+          }
+        } else {
+          CopyRemainders(row, first_x, count, remainders.data());
+          for (int64_t k = 0; k < x.kernel; ++k) {
+            const int64_t from = k * x.dilation;
+            std::memcpy(
+                to + k * step,
+                remainders.data() + from % x.stride * RemainderLength(count) + from / x.stride,
+                static_cast<size_t>(count) * sizeof(double));
+          }
+        }
+      }
+    });
+    return count;
+  }
+
+  // to[k] is element `first` + k * step of a row, or 0 beyond its ends.
+  void CopyInside(const double* row, int64_t first, int64_t step, int64_t count, double* to) const {
+    const int64_t in = axes_.back().in;
+    const int64_t low = first >= 0 ? 0 : std::min(count, (-first + step - 1) / step);
+    const int64_t high = std::clamp(first >= in ? low : (in - 1 - first) / step + 1, low, count);
+    std::fill(to, to + low, 0.0);
+    std::fill(to + high, to + count, 0.0);
+    if (low == high) return;
+    const double* const from = row + first + low * step;
+    if (step == 1) {
+      std::memcpy(to + low, from, static_cast<size_t>(high - low) * sizeof(double));
+    } else {
+      for (int64_t k = 0; k < high - low; ++k) to[low + k] = gemm::DoubleAt(from + k * step);
+    }
+  }
+
+  // What `count` windows see of a row, by the remainder of its place and the stride: what a tap
+  // meets lies side by side then.
+  void CopyRemainders(const double* row, int64_t first, int64_t count, double* to) const {
+    const int64_t length = RemainderLength(count);
+    for (int64_t remainder = 0; remainder < axes_.back().stride; ++remainder, to += length) {
+      CopyInside(row, first + remainder, axes_.back().stride, length, to);
+    }
+  }
+  int64_t RemainderLength(int64_t count) const {
+    const Axis& x = axes_.back();
+    return count + (x.kernel - 1) * x.dilation / x.stride;
+  }
+
+  // The addend of a chunk's results.
+  void Add(const Chunk& chunk) const {
+    for (int64_t window = 0; window < chunk.count; ++window) {
+      int64_t rest = chunk.first + window, offset = 0;
+      for (size_t axis = axes_.size(); axis-- > 0;) {
+        offset += rest % axes_[axis].out * axes_[axis].addend_stride;
+        rest /= axes_[axis].out;
+      }
+      for (int64_t output = 0; output < outputs_; ++output) {
+        double* const to = chunk.result + chunk.first + window + output * result_.strides[1];
+        const double number = gemm::DoubleAt(to) +
+                              gemm::DoubleAt(chunk.addend + offset + output * addend_.strides[1]);
+        std::memcpy(to, &number, sizeof(number));
+      }
+    }
+  }
+
+  // Each window is a row.
+  void RunRows(const Chunk& chunk, double* windows, double* sums) const {
+    const auto& [source, packed, result, addend, first, rows] = chunk;
     // Of the rows in the result and in the addend.
     std::array<int64_t, kChunkRows> offsets, addend_offsets;
     for (int64_t row = 0; row < rows; ++row) {
@@ -243,6 +407,7 @@ class BoundDouble final : public device::BoundKernel {
   int64_t batch_ = 1, group_ = 1, outputs_ = 1, channels_ = 1, taps_ = 1, positions_ = 1;
   int64_t weight_of_output_ = 0, weight_of_channel_ = 0, weight_of_group_ = 0;
   int64_t panels_ = 1;
+  bool has_window_columns_ = false;
   std::vector<Axis> axes_;
   std::vector<double> packed_;  // empty where the weights are computed at run time
 };

@@ -55,6 +55,15 @@ HWY_NOINLINE void MultiplyRows(const DoubleProduct& product, int64_t first) {
     a += product.a.column;
     b += kVectors * lanes;
   }
+  if (product.c_column == 1 && product.columns == kVectors * lanes && !product.is_added) {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      double* const c = product.c + (first + r) * product.c_row;
+      hn::StoreU(sum[r][0], d, c);
+      hn::StoreU(sum[r][1], d, c + lanes);
+    }
+    return;
+  }
   HWY_ALIGN double block[kMaxDoubleColumns] = {};
   for (int r = 0; r < rows; ++r) {
     for (int v = 0; v < kVectors; ++v) hn::Store(sum[r][v], d, block + v * lanes);
