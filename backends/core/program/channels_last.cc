@@ -3,7 +3,8 @@
 // LayOutChannelsLast: moves temporaries between channel-wise steps to the order [N, spatial, C].
 // A buffer has no layout of its own, only the strides with which steps look at it: every view is
 // taken apart into a whole number of steps along each axis of the tensor that the buffer holds, and
-// put together again with the other strides.
+// put together again with the other strides. A view that walks all of space as one axis, as tokens
+// are, walks it so in either order.
 
 #include <algorithm>
 #include <cstddef>
@@ -88,6 +89,36 @@ bool MayHaveChannels(const Step& step, bool is_read, size_t view) {
   }
   return step.As<Map>() != nullptr || step.As<Reduce>() != nullptr || step.As<Row>() != nullptr ||
          step.As<Window>() != nullptr;
+}
+
+// A tensor [N, C, spatial] by the axes along which views are told, and the strides that these get.
+struct Axes {
+  std::vector<MemoryAxis> plain;
+  Dims channels_last;
+};
+
+Axes AxesOf(const Shape& shape, const Numbers& plain, const Numbers& channels_last) {
+  Axes axes;
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    axes.plain.push_back({plain[axis], shape[axis]});
+  axes.channels_last.assign(channels_last.begin(), channels_last.end());
+  return axes;
+}
+
+// With one axis for all of space, whose pixels are as far apart as those of its last axis.
+Axes WithJoinedSpace(Axes axes) {
+  constexpr size_t kFirstSpatial = 2;
+  if (axes.plain.size() <= kFirstSpatial) return axes;
+  MemoryAxis space = axes.plain.back();
+  const Dim stride = axes.channels_last.back();
+  for (size_t axis = kFirstSpatial; axis + 1 < axes.plain.size(); ++axis) {
+    space.extent = *space.extent * *axes.plain[axis].extent;
+  }
+  axes.plain.resize(kFirstSpatial);
+  axes.channels_last.resize(kFirstSpatial);
+  axes.plain.push_back(space);
+  axes.channels_last.push_back(stride);
+  return axes;
 }
 
 class ChannelsLast {
@@ -224,19 +255,20 @@ class ChannelsLast {
     const Numbers plain = PlainStrides(*extents);
     const Numbers channels_last = ChannelsLastStrides(*extents);
     if (plain == channels_last) return;
-    std::vector<MemoryAxis> axes;
-    for (size_t axis = 0; axis < shape.size(); ++axis) axes.push_back({plain[axis], shape[axis]});
+    const Axes apart = AxesOf(shape, plain, channels_last);
+    const Axes joined = WithJoinedSpace(apart);
     const std::vector<Use> uses = UsesOf(id);
-    std::vector<Walk> walks;
+    std::vector<std::pair<Walk, const Axes*>> walks;
     for (const Use& use : uses) {
       if (!use.extents) return;
       View walked = *use.view;
       if (use.has_computed_coordinates) walked.guards.clear();
-      std::optional<Walk> walk = FindWalk(walked, *use.extents, axes);
+      const Axes* axes = &apart;
+      std::optional<Walk> walk = FindWalk(walked, *use.extents, axes->plain);
+      if (!walk) walk = FindWalk(walked, *use.extents, (axes = &joined)->plain);
       if (!walk) return;
-      walks.push_back(*std::move(walk));
+      walks.emplace_back(*std::move(walk), axes);
     }
-    const Dims strides(channels_last.begin(), channels_last.end());
     const Step* last_writer = nullptr;
     for (const Use& use : uses) {
       if (!use.is_read) last_writer = use.step;
@@ -246,11 +278,14 @@ class ChannelsLast {
       // What is written later would be missing in the copy.
       if (uses[k].is_read && uses[k].step > last_writer &&
           EnlargesIntoPlainOrder(*uses[k].step, shape)) {
-        if (!copy) copy = Copy{uses[k].step, id, AddPlainBuffer(id), shape, strides};
+        if (!copy) {
+          copy = Copy{uses[k].step, id, AddPlainBuffer(id), shape, apart.channels_last};
+        }
         uses[k].view->buffer = copy->to;
         continue;
       }
-      *uses[k].view = FollowWalk(*uses[k].view, walks[k], /*offset=*/0, strides);
+      const auto& [walk, axes] = walks[k];
+      *uses[k].view = FollowWalk(*uses[k].view, walk, /*offset=*/0, axes->channels_last);
     }
     if (copy) copies_.push_back(*std::move(copy));
   }

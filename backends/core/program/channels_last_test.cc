@@ -216,6 +216,57 @@ TEST(ChannelsLastTest, ViewsMeetTheSameElementsAsBefore) {
   EXPECT_EQ(now[3].writes, before[3].writes);
 }
 
+// A tensor [N, C, H, W] seen as [N, H * W, C].
+View TokensOf(const Operand& tensor) {
+  const int64_t c = tensor.shape[1].constant();
+  const Dim space = tensor.shape[2] * tensor.shape[3];
+  const Operand joined = *Reshape(tensor, {tensor.shape[0], c, space});
+  return Permute(joined, {0, 2, 1}).view;
+}
+
+// As transformers with convolutions between their products have it.
+TEST(ChannelsLastTest, TokensBecomePixelsAndPixelsTokens) {
+  Builder builder;
+  const BufferId in = builder.Input({2, 20, 3});
+  const BufferId a = builder.Temporary({2, 3, 4, 5});
+  const BufferId b = builder.Temporary({2, 6, 4, 5});
+  const BufferId out = builder.Temporary({2, 20, 6});
+  builder.Copy(builder.All(in), TokensOf(builder.All(a)));
+  builder.Convolve(builder.All(a), builder.All(b));
+  builder.Copy({TokensOf(builder.All(b)), {2, 20, 6}}, builder.All(out).view);
+  builder.Output(out);
+  const std::vector<Views> before = ViewsOf(builder.program);
+
+  LayOutChannelsLast(builder.program, IsConvolution);
+
+  const std::vector<Step>& now = builder.program.steps;
+  ASSERT_EQ(now.size(), 3u);
+  ExpectSameElements(before[0].writes[0], now[0].writes[0], {2, 20, 3}, {2, 3, 4, 5});
+  ExpectSameElements(before[1].reads[0], now[1].reads[0], {2, 3, 4, 5}, {2, 3, 4, 5});
+  ExpectSameElements(before[1].writes[0], now[1].writes[0], {2, 6, 4, 5}, {2, 6, 4, 5});
+  ExpectSameElements(before[2].reads[0], now[2].reads[0], {2, 20, 6}, {2, 6, 4, 5});
+  EXPECT_EQ(now[2].writes, before[2].writes);
+}
+
+// Tokens that are not all of a row of pixels, and some behind it.
+TEST(ChannelsLastTest, PartOfTheTokensMeetsTheSamePixels) {
+  Builder builder;
+  const BufferId in = builder.Input({2, 3, 4, 5});
+  const BufferId a = builder.Temporary({2, 6, 4, 5});
+  const BufferId out = builder.Temporary({2, 13, 6});
+  builder.Convolve(builder.All(in), builder.All(a));
+  const Operand tokens = {TokensOf(builder.All(a)), {2, 20, 6}};
+  builder.Copy(Slice(tokens, 1, 3, 1, 13), builder.All(out).view);
+  builder.Output(out);
+  const std::vector<Views> before = ViewsOf(builder.program);
+
+  LayOutChannelsLast(builder.program, IsConvolution);
+
+  const std::vector<Step>& now = builder.program.steps;
+  ExpectSameElements(before[0].writes[0], now[0].writes[0], {2, 6, 4, 5}, {2, 6, 4, 5});
+  ExpectSameElements(before[1].reads[0], now[1].reads[0], {2, 13, 6}, {2, 6, 4, 5});
+}
+
 TEST(ChannelsLastTest, TheBatchMayBeUnknown) {
   Builder builder;
   const Dim n = builder.program.dims->NewSymbol("n", /*is_data=*/false);
