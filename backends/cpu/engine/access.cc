@@ -2,7 +2,7 @@
 //
 // Access: tiles from and to memory, by what the view looks like within the tile: rows that lie
 // contiguous, a repeated element, elements a stride apart, columns to be turned into rows, planes
-// to be turned into pixels, or a table of positions where all of these are too short.
+// to be turned into pixels, short runs, or a table of positions where all of these are too short.
 
 #include "backends/cpu/engine/access.h"
 
@@ -14,6 +14,7 @@
 #include "backends/cpu/engine/gather.h"
 #include "backends/cpu/engine/interleave.h"
 #include "backends/cpu/engine/lane_types.h"
+#include "backends/cpu/engine/short_runs.h"
 #include "backends/cpu/engine/stream.h"
 #include "backends/cpu/transpose/transpose.h"
 
@@ -97,6 +98,13 @@ struct Walk {
            steps[rank - 2] == 1 && extents[rank - 2] >= kShortest;
   }
 
+  // Whether the last position is a run that a masked vector holds, of which there are several.
+  bool HasShortRuns(int64_t lane_bytes) const {
+    constexpr int64_t kMinRuns = 4;
+    return rank >= 2 && extents[rank - 2] >= kMinRuns && (last_step() == 0 || last_step() == 1) &&
+           last_extent() <= LongestShortRun(lane_bytes);
+  }
+
   // Calls visit(value of the form, lane) at the first lane of every run along the positions
   // `left_out` and `also_left_out`, which may be one, with the form's value counted from 0.
   // `coordinates` follows.
@@ -142,6 +150,14 @@ void LoadUnguarded(const LinearForm& form, const std::byte* first, const Box& bo
       Interleave(reinterpret_cast<const std::byte*>(ElementAt<T>(first, value)), walk.last_step(),
                  walk.last_extent(), walk.extents[last - 1],
                  reinterpret_cast<std::byte*>(lanes + lane), sizeof(T));
+    });
+    return;
+  }
+  if (walk.HasShortRuns(sizeof(T))) {
+    walk.ForEach(last - 1, last, coordinates, [&](int64_t value, int64_t lane) {
+      LoadShortRuns(reinterpret_cast<const std::byte*>(ElementAt<T>(first, value)),
+                    walk.steps[last - 1], walk.last_step(), walk.extents[last - 1],
+                    walk.last_extent(), reinterpret_cast<std::byte*>(lanes + lane), sizeof(T));
     });
     return;
   }
@@ -297,7 +313,7 @@ void LayOut(Access& access, const Grid& grid) {
   }
   const Walk walk(access.form, tile, /*joins=*/true);
   if (reach > INT32_MAX || !IsScattered(walk, access.lane_bytes)) return;
-  access.is_interleaved = walk.IsInterleaved();
+  access.has_fast_loads = walk.IsInterleaved() || walk.HasShortRuns(access.lane_bytes);
   access.positions = PositionsOf(walk, tile.lanes);
 }
 
@@ -332,7 +348,7 @@ void LoadBox(const Access& access, const std::byte* base, const Box& box, std::b
     std::memcpy(&fill, access.fill, sizeof(fill));
     if (inside == Inside::kNone) return Fill(typed, box.lanes, fill);
     const std::byte* first = base + WrapMulAdd(0, ValueAtBegin(access.form, box), sizeof(T));
-    const bool is_gathered = !access.positions.empty() && !access.is_interleaved;
+    const bool is_gathered = !access.positions.empty() && !access.has_fast_loads;
     if (inside == Inside::kAll && is_gathered && IsAligned(first, sizeof(T))) {
       return Gather(first, access.positions.data(), box.lanes, lanes, access.lane_bytes);
     }

@@ -35,8 +35,9 @@ struct Access {
   // Where the lanes of a whole tile lie, in elements from lane 0; a tile at an edge has the first
   // of them. Empty where there is a faster way.
   std::vector<int32_t> positions;
-  // Loads interleave planes, which is faster than to look positions up. Stores scatter: no slower.
-  bool is_interleaved = false;
+  // Loads interleave planes or take short runs, which is faster than to look positions up. Stores
+  // scatter: no slower.
+  bool has_fast_loads = false;
   // Every tile has the same lanes, one at an edge the first of them.
   bool is_repeated = false;
   // All lanes of a tile are one number.
