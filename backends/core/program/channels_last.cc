@@ -209,8 +209,9 @@ class ChannelsLast {
       return;
     }
     for (const Use& use : UsesOf(id)) {
-      if (use.step->As<Contract>() == nullptr || !use.extents || use.extents->size() < 3 ||
-          !(tensor::Product(*use.extents) == tensor::Product(own)) ||
+      const Contract* contract = use.step->As<Contract>();
+      if (contract == nullptr || contract->form == Contract::Form::kMatMul || !use.extents ||
+          use.extents->size() < 3 || !(tensor::Product(*use.extents) == tensor::Product(own)) ||
           !IsDense({*use.view, *use.extents})) {
         continue;
       }

@@ -19,7 +19,8 @@ namespace {
 constexpr ElementType kFloat = ElementType::kFloat32;
 
 bool IsConvolution(const Program& /*program*/, const Step& step) {
-  return step.As<Contract>() != nullptr;
+  const auto* contract = step.As<Contract>();
+  return contract != nullptr && contract->form == Contract::Form::kConv;
 }
 
 class Builder {
@@ -60,6 +61,24 @@ class Builder {
     contract.a_spatial = {x.shape[2], x.shape[3]};
     contract.strides = contract.dilations = {1, 1};
     contract.pads_begin = {0, 0};
+    contract.a_prologue = Load(program.exprs, kFloat, 0).id();
+    contract.b_prologue = Load(program.exprs, kFloat, 1).id();
+    contract.roots = {Accumulator(program.exprs, kFloat).id()};
+    step.body = std::move(contract);
+    program.steps.push_back(std::move(step));
+  }
+  // x [N, M, K] times a matrix, to y [N, M, L].
+  void Multiply(const Operand& x, const Operand& y) {
+    const Shape matrix = {x.shape[2], y.shape[2]};
+    Step step;
+    step.domain = y.shape;
+    step.reads = {x.view, DenseView(Input(matrix), kFloat, matrix)};
+    step.reads[1].strides.insert(step.reads[1].strides.begin(), Dim(0));
+    step.writes = {y.view};
+    Contract contract;
+    contract.form = Contract::Form::kMatMul;
+    contract.batch_axes = contract.m_axes = contract.n_axes = 1;
+    contract.inner = {x.shape[2]};
     contract.a_prologue = Load(program.exprs, kFloat, 0).id();
     contract.b_prologue = Load(program.exprs, kFloat, 1).id();
     contract.roots = {Accumulator(program.exprs, kFloat).id()};
@@ -246,6 +265,28 @@ TEST(ChannelsLastTest, TokensBecomePixelsAndPixelsTokens) {
   ExpectSameElements(before[1].writes[0], now[1].writes[0], {2, 6, 4, 5}, {2, 6, 4, 5});
   ExpectSameElements(before[2].reads[0], now[2].reads[0], {2, 20, 6}, {2, 6, 4, 5});
   EXPECT_EQ(now[2].writes, before[2].writes);
+}
+
+// The tokens of a product are no channels, and stay as they are.
+TEST(ChannelsLastTest, TokensOfAProductStayAsTheyAre) {
+  Builder builder;
+  const BufferId tokens = builder.Temporary({2, 20, 3});
+  const BufferId a = builder.Temporary({2, 3, 4, 5});
+  const BufferId b = builder.Temporary({2, 6, 4, 5});
+  builder.Multiply(builder.All(builder.Input({2, 20, 7})), builder.All(tokens));
+  const Operand pixels = Permute(*Reshape(builder.All(tokens), {2, 4, 5, 3}), {0, 3, 1, 2});
+  builder.Copy(pixels, builder.All(a).view);
+  builder.Convolve(builder.All(a), builder.All(b));
+  builder.Output(b);
+  const std::vector<Views> before = ViewsOf(builder.program);
+
+  LayOutChannelsLast(builder.program, IsConvolution);
+
+  const std::vector<Step>& now = builder.program.steps;
+  EXPECT_EQ(now[0].writes, before[0].writes);
+  EXPECT_EQ(now[1].reads, before[1].reads);
+  ExpectSameElements(before[1].writes[0], now[1].writes[0], {2, 3, 4, 5}, {2, 3, 4, 5});
+  ExpectSameElements(before[2].reads[0], now[2].reads[0], {2, 3, 4, 5}, {2, 3, 4, 5});
 }
 
 // Tokens that are not all of a row of pixels, and some behind it.
