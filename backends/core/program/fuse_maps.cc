@@ -9,6 +9,7 @@
 
 #include "backends/core/program/body_exprs.h"
 #include "backends/core/program/buffer_uses.h"
+#include "backends/core/program/even_positions.h"
 #include "backends/core/program/kept_precision.h"
 #include "backends/core/program/passes.h"
 
@@ -389,6 +390,8 @@ void FuseFunctions(Program& program, const Accepts& accepts) {
 }
 
 void FuseMaps(Program& program, const Accepts& accepts) {
+  // Positions that steps have computed are constants by now.
+  ReadAtEvenPositions(program);
   BufferUses uses(program);
   // Readers before producers, so that a chain collapses into its last step in one walk.
   for (int s = static_cast<int>(program.steps.size()) - 1; s >= 0; --s) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gather, GatherElements, GatherND: loads at positions that are data. A position outside [-d, d -
-// 1] reads 0: ONNX leaves it undefined, and it must not touch memory.
+// 1] reads 0: ONNX leaves it undefined, and it must not touch memory. Constant positions that go on
+// evenly, as those of windows that an exporter cut out, are a view.
 
 #include <algorithm>
+#include <optional>
 
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"
+#include "backends/core/program/even_positions.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -14,6 +17,25 @@ namespace {
 Status CheckIndices(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
   return tensor::IsInteger(lowering.In(1).type()) ? base::Ok() : lowering.UnsupportedType(1);
+}
+
+// Axes of `extents` take the place of `axis`, along which their elements are at even positions.
+Operand ViewAtEvenPositions(const Operand& data, int axis, const program::EvenPositions& even,
+                            const Shape& extents) {
+  Operand result = data;
+  const auto walk = [&](Dims& form, Dim& offset) {
+    const Dim step = form[static_cast<size_t>(axis)];
+    offset = offset + step * even.first;
+    form.erase(form.begin() + axis);
+    for (size_t k = 0; k < even.steps.size(); ++k) {
+      form.insert(form.begin() + axis + static_cast<ptrdiff_t>(k), step * even.steps[k]);
+    }
+  };
+  walk(result.view.strides, result.view.offset);
+  for (program::Guard& guard : result.view.guards) walk(guard.coefficients, guard.offset);
+  result.shape.erase(result.shape.begin() + axis);
+  result.shape.insert(result.shape.begin() + axis, extents.begin(), extents.end());
+  return result;
 }
 
 Status LowerGather(Lowering& lowering) {
@@ -32,6 +54,11 @@ Status LowerGather(Lowering& lowering) {
       lowering.Set(0, program::RemoveAxis(program::Slice(data, axis, position, 1, 1), axis));
       return base::Ok();
     }
+  }
+  if (const std::optional<program::EvenPositions> even =
+          program::FindEvenPositions(lowering.program(), indices.view, indices.shape, d)) {
+    lowering.Set(0, ViewAtEvenPositions(data, axis, *even, indices.shape));
+    return base::Ok();
   }
   Shape shape(data.shape.begin(), data.shape.begin() + axis);
   shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
