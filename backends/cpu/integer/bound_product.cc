@@ -74,6 +74,7 @@ class BoundProduct final : public device::BoundKernel {
 
   std::string Detail() const override {
     return MultiplierName() + (geometry_.depthwise ? ", a kernel per channel" : "") +
+           (IsWalked() ? " along rows" : "") +
            (geometry_.columns.pieces > 1 ? ", windows read in pieces" : "") +
            (requantized_ ? ", sums requantized at once" : "");
   }
@@ -307,6 +308,12 @@ class BoundProduct final : public device::BoundKernel {
         });
   }
 
+  // Whether windows are walked along rows, but for kernels with zero points.
+  bool IsWalked() const {
+    return geometry_.depthwise && plan_.factors.b.is_signed &&
+           WalkedQuads(*geometry_.depthwise) > 0;
+  }
+
   int64_t TermBatches() const {
     const ZeroPoint& b = zero_points_[1];
     const bool varies = b.factor.zero_point_read >= 0 && !b.axes.IsOne();
@@ -354,7 +361,7 @@ class BoundProduct final : public device::BoundKernel {
                      nullptr,
                      reinterpret_cast<const int32_t*>(run.panels),
                      nullptr};
-    if (plan_.factors.b.is_signed && WalkedQuads(*geometry_.depthwise) > 0) {
+    if (IsWalked()) {
       run.depthwise.quads = run.depthwise.weights + (pairs + 1) * channels;
     }
     const ZeroPoint& b = zero_points_[1];

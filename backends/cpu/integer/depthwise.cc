@@ -2,7 +2,9 @@
 //
 // Depthwise: per position of the result the addresses of the taps, then a loop over vectors of
 // channels with a loop over taps within, two at a time: where there is an instruction that adds up
-// two products of 16-bit numbers, it does.
+// two products of 16-bit numbers, it does. Where one adds up four products of bytes, windows are
+// walked along rows of the image: four neighbouring pixels of a channel are a lane. Of small square
+// kernels they stay in registers, of others they are stored, for all windows that see them.
 
 #include "backends/cpu/integer/depthwise.h"
 
@@ -42,6 +44,17 @@ struct WalkedRow {
   int64_t channels;
   int32_t* sums;
   int64_t sum_stride;
+};
+
+// The same of a kernel of any rows, of at most kMaxWideKernel pixels, that reaches along `stride`.
+constexpr int64_t kMaxWideKernel = 64;
+struct WideRow {
+  const uint8_t* const* rows;
+  const int64_t* pixel_strides;
+  int64_t row_count;
+  int64_t row_quads;
+  int64_t stride;
+  WalkedRow row;  // all but its rows
 };
 
 #endif
@@ -223,6 +236,91 @@ void WalkRow(const WalkedRow& row, int64_t stride) {
   }
 }
 
+// Windows whose sums are in registers together.
+constexpr int64_t kWideWindows = 8;
+// Fours of pixels that are stored together.
+constexpr int64_t kMaxStored = 512;
+
+// At most 16 channels of all windows, of some rows of the kernel; the first rows begin the sums.
+void AddWideRows(const WideRow& wide, int64_t channel, int64_t first_window, int64_t count,
+                 int64_t first_row, int64_t rows) {
+  const WalkedRow& row = wide.row;
+  const auto mask =
+      static_cast<__mmask16>((uint32_t{1} << std::min<int64_t>(16, row.channels - channel)) - 1);
+  const auto load = [&](const int32_t* from)
+                        HWY_ATTR { return _mm512_maskz_loadu_epi32(mask, from + channel); };
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  const __m512i to_top = _mm512_or_si512(_mm512_slli_epi32(lane, 24), _mm512_set1_epi32(0x808080));
+  const __m512i flip = _mm512_set1_epi32(static_cast<int32_t>(uint32_t{row.flip} << 24));
+  const int64_t padded = (count + kWideWindows - 1) / kWideWindows * kWideWindows;
+  const int64_t stored = (padded - 1) * wide.stride + 4 * (wide.row_quads - 1) + 1;
+  alignas(64) __m512i fours[kMaxStored];
+  const int64_t begin = row.begin + first_window * wide.stride;
+  for (int64_t r = 0; r < rows; ++r) {
+    const uint8_t* const pixels = wide.rows[first_row + r];
+    const int64_t pixel_stride = wide.pixel_strides[first_row + r];
+    __m512i four = _mm512_setzero_si512();
+    for (int64_t k = 0; k < stored + 3; ++k) {
+      const int64_t pixel = begin + k;
+      const bool is_inside = pixel >= 0 && pixel < row.in;
+      const uint8_t* at = is_inside ? pixels + pixel * pixel_stride : row.fill;
+      const __m128i bytes = _mm_maskz_loadu_epi8(mask, at + channel);
+      const __m512i top = _mm512_shuffle_epi8(_mm512_broadcast_i32x4(bytes), to_top);
+      four = _mm512_ternarylogic_epi32(_mm512_srli_epi32(four, 8), top, flip, 0x56);
+      if (k >= 3) fours[r * stored + k - 3] = four;
+    }
+  }
+  __m512i start = load(row.start);
+  if (row.flip != 0) start = _mm512_sub_epi32(start, _mm512_slli_epi32(load(row.weight_sums), 7));
+  int32_t* sums = row.sums + channel + first_window * row.sum_stride;
+  for (int64_t window = 0; window < count; window += kWideWindows) {
+    const int64_t left = std::min(kWideWindows, count - window);
+    __m512i sum[kWideWindows];
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < kWideWindows; ++k) {
+      sum[k] = start;
+      if (first_row > 0 && k < left) {
+        sum[k] = _mm512_maskz_loadu_epi32(mask, sums + (window + k) * row.sum_stride);
+      }
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      const int32_t* weight = row.quads + (first_row + r) * wide.row_quads * row.quad_stride;
+      const __m512i* of_window = fours + r * stored + window * wide.stride;
+      for (int64_t q = 0; q < wide.row_quads; ++q, weight += row.quad_stride, of_window += 4) {
+        const __m512i weights = load(weight);
+#pragma GCC unroll 8
+        for (int64_t k = 0; k < kWideWindows; ++k) {
+          AddProducts(of_window[k * wide.stride], weights, sum[k]);
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < kWideWindows; ++k) {
+      if (k >= left) break;
+      _mm512_mask_storeu_epi32(sums + (window + k) * row.sum_stride, mask, sum[k]);
+    }
+  }
+}
+
+void WalkWide(const WideRow& wide) {
+  constexpr int64_t kSomeWindows = 32;
+  const int64_t in_kernel = 4 * wide.row_quads;
+  const int64_t some = std::max<int64_t>(
+      1,
+      std::min(kSomeWindows, (kMaxStored - in_kernel) / wide.stride / kWideWindows * kWideWindows));
+  for (int64_t window = 0; window < wide.row.count; window += some) {
+    const int64_t count = std::min(some, wide.row.count - window);
+    const int64_t padded = (count + kWideWindows - 1) / kWideWindows * kWideWindows;
+    const int64_t rows =
+        std::max<int64_t>(1, kMaxStored / ((padded - 1) * wide.stride + in_kernel));
+    for (int64_t channel = 0; channel < wide.row.channels; channel += 16) {
+      for (int64_t r = 0; r < wide.row_count; r += rows) {
+        AddWideRows(wide, channel, window, count, r, std::min(rows, wide.row_count - r));
+      }
+    }
+  }
+}
+
 bool CanWalk() { return true; }
 void Walk(const WalkedRow& row, int64_t kernel, int64_t stride) {
   if (kernel == 3) {
@@ -234,6 +332,7 @@ void Walk(const WalkedRow& row, int64_t kernel, int64_t stride) {
 
 #else
 
+void WalkWide(const WideRow& /*wide*/) {}
 bool CanWalk() { return false; }
 void Walk(const WalkedRow& /*row*/, int64_t /*kernel*/, int64_t /*stride*/) {}
 
@@ -251,6 +350,7 @@ HWY_EXPORT(SumSignedTaps);
 HWY_EXPORT(SumUnsignedTaps);
 HWY_EXPORT(CanWalk);
 HWY_EXPORT(Walk);
+HWY_EXPORT(WalkWide);
 
 // Of numbers within 16 bits.
 int32_t PairOf(int32_t first, int32_t second) {
@@ -293,20 +393,53 @@ void UnpackTaps(const Columns& kernels, const uint8_t* b, bool is_signed, int32_
   }
 }
 
+namespace {
+
+// Kernels of 3 x 3 and 5 x 5, whose pixels stay in registers.
+bool IsSquare(const WindowAxes& axes) {
+  const auto& [z, y, x] = axes.spatial;
+  return z.kernel == 1 && z.in == 1 && z.pad == 0 && y.kernel == x.kernel && x.stride <= 2 &&
+         (x.kernel == 3 || x.kernel == 5);
+}
+
+// Others along a row of some pixels, most of which several windows see.
+bool IsWide(const WindowAxes& axes) {
+  const WindowAxis& x = axes.spatial[2];
+  return x.kernel >= 3 && x.kernel <= kMaxWideKernel && 2 * x.stride <= x.kernel;
+}
+
+}  // namespace
+
 int64_t WalkedQuads(const WindowAxes& axes) {
   const auto& [z, y, x] = axes.spatial;
-  const bool is_square = z.kernel == 1 && z.in == 1 && z.pad == 0 && y.kernel == x.kernel &&
-                         (x.kernel == 3 || x.kernel == 5);
-  if (!is_square || x.dilation != 1 || x.stride > 2 || !processor::HasByteProducts() ||
-      !HWY_DYNAMIC_DISPATCH(CanWalk)()) {
+  if (x.dilation != 1 || !processor::HasByteProducts() || !HWY_DYNAMIC_DISPATCH(CanWalk)()) {
     return 0;
   }
-  return x.kernel == 3 ? y.kernel : 2 * y.kernel;
+  if (IsSquare(axes)) return x.kernel == 3 ? y.kernel : 2 * y.kernel;
+  return IsWide(axes) ? z.kernel * y.kernel * ((x.kernel + 3) / 4) : 0;
 }
 
 void PackWalkedQuads(const WindowAxes& axes, const Columns& kernels, const uint8_t* b,
                      int32_t* quads) {
   const int64_t rows = axes.spatial[1].kernel, kernel = axes.spatial[2].kernel;
+  if (!IsSquare(axes)) {
+    const int64_t row_quads = (kernel + 3) / 4;
+    for (int64_t k = 0; k < WalkedQuads(axes); ++k) {
+      for (int64_t c = 0; c < kernels.columns; ++c) {
+        uint32_t quad = 0;
+        for (int64_t place = 0; place < 4; ++place) {
+          const int64_t tap = k % row_quads * 4 + place;
+          if (tap >= kernel) break;
+          const int64_t t = k / row_quads * kernel + tap;
+          quad |=
+              uint32_t{b[kernels.depth_offsets[static_cast<size_t>(t)] + c * kernels.column_stride]}
+              << 8 * place;
+        }
+        *quads++ = static_cast<int32_t>(quad);
+      }
+    }
+    return;
+  }
   for (int64_t k = 0; k < WalkedQuads(axes); ++k) {
     for (int64_t c = 0; c < kernels.columns; ++c) {
       uint32_t quad = 0;
@@ -340,10 +473,8 @@ void SubtractFromTaps(const int32_t* weights, int64_t taps, int64_t channels,
 
 namespace {
 
-// As SumWindows, row after row of the image.
-void WalkWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row, int64_t rows,
-                 int64_t first_channel, int64_t channels, int32_t* sums) {
-  const WindowAxis& y = image.axes.spatial[1];
+WalkedRow RowOf(const DepthwiseImage& image, const int32_t* start, int64_t first_channel,
+                int64_t channels) {
   const WindowAxis& x = image.axes.spatial[2];
   WalkedRow row{};
   row.fill = image.fill + first_channel;
@@ -354,6 +485,50 @@ void WalkWindows(const DepthwiseImage& image, const int32_t* start, int64_t firs
   row.start = start + first_channel;
   row.weight_sums = image.weights + PairCount(image.axes) * image.axes.channels + first_channel;
   row.channels = row.sum_stride = channels;
+  return row;
+}
+
+// As SumWindows, row after row of the image.
+void WalkWideWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row,
+                     int64_t rows, int64_t first_channel, int64_t channels, int32_t* sums) {
+  const auto& [z, y, x] = image.axes.spatial;
+  const uint8_t* pixels[kMaxTaps];
+  int64_t pixel_strides[kMaxTaps];
+  WideRow wide{pixels,
+               pixel_strides,
+               z.kernel * y.kernel,
+               (x.kernel + 3) / 4,
+               x.stride,
+               RowOf(image, start, first_channel, channels)};
+  WalkedRow& row = wide.row;
+  while (rows > 0) {
+    const int64_t at_z = first_row / (x.out * y.out);
+    const int64_t at_y = first_row / x.out % y.out, at_x = first_row % x.out;
+    row.count = std::min(rows, x.out - at_x);
+    row.begin = at_x * x.stride - x.pad;
+    row.sums = sums;
+    for (int64_t k = 0; k < wide.row_count; ++k) {
+      const int64_t in_z = at_z * z.stride - z.pad + k / y.kernel * z.dilation;
+      const int64_t in_y = at_y * y.stride - y.pad + k % y.kernel * y.dilation;
+      const bool is_inside = in_z >= 0 && in_z < z.in && in_y >= 0 && in_y < y.in;
+      pixels[k] = is_inside
+                      ? image.data + in_z * z.image_stride + in_y * y.image_stride + first_channel
+                      : row.fill;
+      pixel_strides[k] = is_inside ? x.image_stride : 0;
+    }
+    HWY_DYNAMIC_DISPATCH(WalkWide)(wide);
+    first_row += row.count;
+    rows -= row.count;
+    sums += row.count * channels;
+  }
+}
+
+// Of a square kernel.
+void WalkWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row, int64_t rows,
+                 int64_t first_channel, int64_t channels, int32_t* sums) {
+  const WindowAxis& y = image.axes.spatial[1];
+  const WindowAxis& x = image.axes.spatial[2];
+  WalkedRow row = RowOf(image, start, first_channel, channels);
   while (rows > 0) {
     const int64_t at_y = first_row / x.out, at_x = first_row % x.out;
     row.count = std::min(rows, x.out - at_x);
@@ -377,7 +552,8 @@ void WalkWindows(const DepthwiseImage& image, const int32_t* start, int64_t firs
 void SumWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row, int64_t rows,
                 int64_t first_channel, int64_t channels, int32_t* sums) {
   if (image.quads != nullptr) {
-    return WalkWindows(image, start, first_row, rows, first_channel, channels, sums);
+    const auto walk = IsSquare(image.axes) ? WalkWindows : WalkWideWindows;
+    return walk(image, start, first_row, rows, first_channel, channels, sums);
   }
   const auto& [z, y, x] = image.axes.spatial;
   const auto sum_taps =
