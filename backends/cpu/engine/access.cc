@@ -2,7 +2,8 @@
 //
 // Access: tiles from and to memory, by what the view looks like within the tile: rows that lie
 // contiguous, a repeated element, elements a stride apart, columns to be turned into rows, planes
-// to be turned into pixels, short runs, or a table of positions where all of these are too short.
+// to be turned into pixels, runs that repeat, short runs, or a table of positions where all of
+// these are too short.
 
 #include "backends/cpu/engine/access.h"
 
@@ -105,6 +106,11 @@ struct Walk {
            last_extent() <= LongestShortRun(lane_bytes);
   }
 
+  // Whether the last position is a run of elements apart, which the one before repeats.
+  bool HasRepeatedRuns() const {
+    return rank >= 2 && steps[rank - 2] == 0 && last_step() != 0 && last_step() != 1;
+  }
+
   // Calls visit(value of the form, lane) at the first lane of every run along the positions
   // `left_out` and `also_left_out`, which may be one, with the form's value counted from 0.
   // `coordinates` follows.
@@ -150,6 +156,16 @@ void LoadUnguarded(const LinearForm& form, const std::byte* first, const Box& bo
       Interleave(reinterpret_cast<const std::byte*>(ElementAt<T>(first, value)), walk.last_step(),
                  walk.last_extent(), walk.extents[last - 1],
                  reinterpret_cast<std::byte*>(lanes + lane), sizeof(T));
+    });
+    return;
+  }
+  if (walk.HasRepeatedRuns()) {
+    const int64_t length = walk.last_extent();
+    walk.ForEach(last - 1, last, coordinates, [&](int64_t value, int64_t lane) {
+      LoadRun(ElementAt<T>(first, value), walk.last_step(), length, lanes + lane);
+      for (int64_t run = 1; run < walk.extents[last - 1]; ++run) {
+        Copy(lanes + lane, length, lanes + lane + run * length);
+      }
     });
     return;
   }
@@ -313,7 +329,8 @@ void LayOut(Access& access, const Grid& grid) {
   }
   const Walk walk(access.form, tile, /*joins=*/true);
   if (reach > INT32_MAX || !IsScattered(walk, access.lane_bytes)) return;
-  access.has_fast_loads = walk.IsInterleaved() || walk.HasShortRuns(access.lane_bytes);
+  access.has_fast_loads =
+      walk.IsInterleaved() || walk.HasRepeatedRuns() || walk.HasShortRuns(access.lane_bytes);
   access.positions = PositionsOf(walk, tile.lanes);
 }
 

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -45,11 +46,17 @@ struct Form {
 };
 
 const Form kForms[] = {
-    {"Dense", {4, 30}, {30, 1}},        {"Short", {20, 3}, {5, 1}},
-    {"Repeated", {7, 9}, {3, 0}},       {"ShortOfTables", {2, 9, 7}, {200, 11, 1}},
-    {"Strided", {11, 13}, {40, 3}},     {"Transposed", {20, 24}, {1, 20}},
-    {"Interleaved", {50, 3}, {1, 100}}, {"InterleavedPairs", {2, 40, 2}, {100, 1, 50}},
-    {"Backwards", {50}, {-2}, 120},     {"Padded", {4, 16}, {20, 1}, -3, {{{0, 1}, -3, 12}}},
+    {"Dense", {4, 30}, {30, 1}},
+    {"Short", {20, 3}, {5, 1}},
+    {"Repeated", {7, 9}, {3, 0}},
+    {"ShortOfTables", {2, 9, 7}, {200, 11, 1}},
+    {"RepeatedRuns", {2, 5, 12}, {100, 0, 4}},
+    {"Strided", {11, 13}, {40, 3}},
+    {"Transposed", {20, 24}, {1, 20}},
+    {"Interleaved", {50, 3}, {1, 100}},
+    {"InterleavedPairs", {2, 40, 2}, {100, 1, 50}},
+    {"Backwards", {50}, {-2}, 120},
+    {"Padded", {4, 16}, {20, 1}, -3, {{{0, 1}, -3, 12}}},
 };
 
 class AnyAddressTest : public testing::TestWithParam<ElementType> {
@@ -89,6 +96,32 @@ TEST_P(AnyAddressTest, TilesAreThoseOfAnAlignedAddress) {
         EXPECT_EQ(found, expected) << form.name << " behind " << shift << " bytes";
       }
     }
+  }
+}
+
+TEST_P(AnyAddressTest, TilesAreWhatPlainLoopsLoad) {
+  const Bytes source(1);
+  const auto lane_bytes = static_cast<size_t>(LaneBytes());
+  for (const Form& form : kForms) {
+    if (!form.guards.empty()) continue;
+    const auto rank = static_cast<int>(form.extents.size());
+    Box box;
+    box.rank = rank;
+    box.lanes = tensor::ElementCount(form.extents);
+    std::copy(form.extents.begin(), form.extents.end(), box.extents.begin());
+    const Access access = MakeAccess(View(form), rank);
+    std::vector<std::byte> lanes(static_cast<size_t>(box.lanes) * lane_bytes), expected(lanes);
+    for (int64_t lane = 0; lane < box.lanes; ++lane) {
+      int64_t element = form.offset, rest = lane;
+      for (size_t axis = form.extents.size(); axis-- > 0;) {
+        element += rest % form.extents[axis] * form.strides[axis];
+        rest /= form.extents[axis];
+      }
+      std::memcpy(&expected[static_cast<size_t>(lane) * lane_bytes],
+                  source.data() + static_cast<size_t>(element) * lane_bytes, lane_bytes);
+    }
+    LoadBox(access, source.data(), box, lanes.data());
+    EXPECT_EQ(lanes, expected) << form.name;
   }
 }
 
