@@ -293,8 +293,9 @@ class BoundRows final : public device::BoundKernel {
           RunRow(source, weights, places, row, taps, sums + targets[row]);
         }
       }
-      if (finish)
+      if (finish) {
         Finish(std::span(targets, static_cast<size_t>(results.lanes)), *finish, finished, sums);
+      }
       grid_.MoveOn(0, reduced_begin_, box);
     }
   }

@@ -148,22 +148,27 @@ class RandomProduct {
       channels = outputs = 1;
       group = Chance(50) ? Roll(2, 20) : Roll(21, 90);
     }
+    // Of so many rows that they are not walked at once.
+    const bool is_tall = is_wide && Chance(20);
+    if (is_tall) group = Roll(2, 3);
     contract_.group = group;
     a_extents_ = {Roll(1, 3), channels * group};
     b_extents_ = {outputs * group, channels};
     domain_ = {a_extents_[0], outputs * group};
     inner_ = {channels};
-    const int64_t spatial = (is_walked_ && !is_wide) || is_large ? 2 : Roll(1, 3);
+    const int64_t spatial = (is_walked_ && !is_wide) || is_large || is_tall ? 2 : Roll(1, 3);
     while (static_cast<int64_t>(a_extents_.size()) < 2 + spatial) {
       const bool is_along_rows = is_wide && static_cast<int64_t>(a_extents_.size()) == 1 + spatial;
-      const int64_t in = is_along_rows && spatial == 1
+      const int64_t in = is_tall ? Roll(20, 24)
+                         : is_along_rows && spatial == 1
                              ? Roll(10, 90)
                              : Roll(Chance(30) ? 7 : 1, spatial == 3 ? 7 : 12);
-      const int64_t kernel = is_along_rows ? Roll(3, spatial == 1 ? 35 : 8)
-                             : is_wide     ? Roll(1, 3)
-                             : is_walked_  ? walked_kernel
-                             : is_large    ? Roll(9, 11)
-                                           : Roll(1, 3);
+      const int64_t kernel = is_tall         ? Roll(20, 22)
+                             : is_along_rows ? Roll(3, spatial == 1 ? 35 : 8)
+                             : is_wide       ? Roll(1, 3)
+                             : is_walked_    ? walked_kernel
+                             : is_large      ? Roll(9, 11)
+                                             : Roll(1, 3);
       const int64_t stride = Chance(60) ? 1 : Roll(1, 3), dilation = Chance(70) ? 1 : 2;
       const int64_t before = Roll(0, 2), after = Roll(0, 2);
       const int64_t reach = dilation * (kernel - 1) + 1;
