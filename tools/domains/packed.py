@@ -170,8 +170,9 @@ def distances():
             ("decoder", 32, 128, 0),
             ("few", 8, 20, 1),
         ):
-            for is_constant in (True, False):
-                name = f"relativepositionbias_{dtype}_{kind}{'' if is_constant else '_run_time'}"
+            for given in ("", "_run_time", "_symbolic"):
+                is_constant = given == ""
+                name = f"relativepositionbias_{dtype}_{kind}{given}"
                 length = numpy.array([150 if kind == "encoder" else 33], "int64")
                 table = floats(random_of(name), (buckets, 3), dtype)
                 yield node_case(
@@ -179,7 +180,14 @@ def distances():
                     "RelativePositionBias",
                     [table, length, length],
                     attributes={"max_distance": most, "is_bidirectional": is_bidirectional},
-                    constant=(0,) if not is_constant else (0, 1) if kind == "few" else (0, 1, 2),
+                    constant=()
+                    if given == "_symbolic"
+                    else (0,)
+                    if not is_constant
+                    else (0, 1)
+                    if kind == "few"
+                    else (0, 1, 2),
+                    symbolic=(0,) if given == "_symbolic" else False,
                     oracle=_bias_of_distances,
                 )
 

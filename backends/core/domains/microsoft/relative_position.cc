@@ -39,35 +39,57 @@ std::vector<int64_t> BucketsOfDistances(int64_t buckets, int64_t max_distance) {
   return found;
 }
 
+// The same for a number of buckets (int64 [1]) that is known when the program runs.
+Value BucketsOfDistances(Definition& d, const Value& buckets, int64_t max_distance) {
+  const ElementType wide = ElementType::kFloat32;
+  const Value exact = d.Div(buckets, d.Ints1D({2}));
+  const Value unit = d.Cast(d.Apply("Max", {exact, d.Ints1D({1})}), wide);
+  const Value distances = CountTo(d, d.Ints1D({max_distance + 1}));
+  const auto logarithm = [&](const Value& value) { return d.Apply("Log", {d.Div(value, unit)}); };
+  const Value share = d.Div(logarithm(d.Cast(d.Apply("Max", {distances, d.Int0D(1)}), wide)),
+                            logarithm(d.Scalar1D(static_cast<double>(max_distance), wide)));
+  // A whole number of buckets may come out a few units of the last place too small.
+  const Value steps =
+      d.Add(d.Mul(share, d.Cast(d.Sub(buckets, exact), wide)), d.Scalar(4e-6, wide));
+  const Value beyond = d.Cast(d.Apply("Floor", {steps}), ElementType::kInt64);
+  const Value last = d.Sub(buckets, d.Ints1D({1}));
+  const Value bounded =
+      d.Apply("Max", {d.Apply("Min", {d.Add(exact, beyond), last}), d.Ints1D({0})});
+  return d.Apply("Where", {d.Apply("Less", {distances, exact}), distances, bounded});
+}
+
 // output[0, h, i, j] is of head h and the bucket of j - i. The table's shape is [buckets, heads],
 // its elements are those of [heads, buckets].
 Status DefineRelativePositionBias(Definition& d) {
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(0, 2));
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t buckets, d.NeedExtent(0, 0));
-  ONNXIFI_ASSIGN_OR_RETURN(const int64_t heads, d.NeedExtent(0, 1));
+  const std::optional<int64_t> buckets = d.Extent(0, 0);
   const bool has_sides = d.Int("is_bidirectional") != 0;
-  const int64_t of_side = has_sides ? buckets / 2 : buckets;
+  const int64_t sides = has_sides ? 2 : 1;
   const int64_t max_distance = d.Int("max_distance");
   constexpr int64_t kMaxDistance = 1 << 20;  // elements of a table
-  if (of_side < 2 || max_distance <= of_side / 2 || max_distance > kMaxDistance) {
+  const int64_t known = buckets ? *buckets / sides : 2;
+  if (known < 2 || max_distance <= known / 2 || max_distance > kMaxDistance) {
     return d.Invalid("Attribute max_distance is " + std::to_string(max_distance) + " for " +
-                     std::to_string(of_side) +
+                     (buckets ? std::to_string(known) : "any number of") +
                      " buckets of a side; it exceeds half of them, of "
                      "which there are at least 2, and is at most " +
                      std::to_string(kMaxDistance) + ".");
   }
+  const Value of_side = d.Div(d.ExtentOf(d.In(0), 0), d.Ints1D({sides}));
   const auto count = [&d](int input) {
     return CountTo(d, d.Reshape(d.Cast(d.In(input), ElementType::kInt64), {1}));
   };
   const Value offsets = d.Sub(count(2), d.Unsqueeze(count(1), {1}));
   const Value distances = d.Apply("Min", {d.Apply("Abs", {offsets}), d.Int0D(max_distance)});
-  Value bucket =
-      d.Apply("Gather", {d.Ints1D(BucketsOfDistances(of_side, max_distance)), distances});
+  Value bucket = d.Apply("Gather", {buckets ? d.Ints1D(BucketsOfDistances(known, max_distance))
+                                            : BucketsOfDistances(d, of_side, max_distance),
+                                    distances});
   if (has_sides) {
     const Value is_behind = d.Apply("Greater", {offsets, d.Int0D(0)});
-    bucket = d.Add(bucket, d.Mul(d.Cast(is_behind, ElementType::kInt64), d.Int0D(of_side)));
+    bucket = d.Add(bucket, d.Mul(d.Cast(is_behind, ElementType::kInt64), of_side));
   }
-  const Value table = d.Reshape(d.In(0), {heads, buckets});
+  const Value table =
+      d.ReshapeTo(d.In(0), d.Concat({d.ExtentOf(d.In(0), 1), d.ExtentOf(d.In(0), 0)}, 0));
   d.Return(0, d.Unsqueeze(d.Apply("Gather", {table, bucket}, {{"axis", int64_t{1}}}), {0}));
   return base::Ok();
 }
