@@ -203,3 +203,98 @@ def matmul_nbits():
         rtol=1e-4,
         atol=1e-4,
     )
+
+
+def _blocks_of(scales, block, depth):
+    return numpy.repeat(scales, block, 1)[:, :depth]
+
+
+def _round8(x):
+    return numpy.clip(x, -448, 448).astype("float32").astype(ml_dtypes.float8_e4m3fn).astype("float64")
+
+
+@covers("MatMulBlockQuantizedFp8Weight")
+def float8_weights():
+    def oracle(a, b, scales, a_scale=None, bias=None, *, block_size=128):
+        wide = a.astype("float64")
+        if a_scale is not None:
+            wide = _round8(a.astype("float32") / a_scale) * a_scale
+        y = wide @ (b.astype("float64") * _blocks_of(scales, block_size, b.shape[1])).T
+        return [(y if bias is None else y + bias.astype("float64")).astype(a.dtype)]
+
+    for dtype in ("float16", "bfloat16"):
+        for kind, depth, block, rank in (
+            ("", 256, 128, 2),
+            ("row", 32, 32, 3),
+            ("tail", 40, 16, 2),
+            ("rounded", 64, 32, 2),
+            ("bias", 64, 16, 3),
+            ("rounded_bias_symbolic", 64, 32, 3),
+            ("run_time", 48, 16, 2),
+        ):
+            name = f"matmulblockquantizedfp8weight_{dtype}_{kind}"
+            random, kept = random_of(name), ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+            columns = 24
+            inputs = [
+                floats(random, (2, 3, depth)[3 - rank :]).astype(kept),
+                floats(random, (columns, depth), scale=20).astype(ml_dtypes.float8_e4m3fn),
+                random.uniform(0.002, 0.01, (columns, -(-depth // block))).astype("float32"),
+                numpy.array([0.02], "float32") if "rounded" in kind else None,
+                floats(random, (columns,)).astype(kept) if "bias" in kind else None,
+            ]
+            while inputs[-1] is None:
+                inputs.pop()
+            yield node_case(
+                name,
+                "MatMulBlockQuantizedFp8Weight",
+                inputs,
+                attributes={} if kind == "" else {"block_size": block},
+                constant=() if kind == "run_time" else True,
+                symbolic="symbolic" in kind,
+                oracle=oracle,
+            )
+
+
+@covers("MatMulBlockQuantizedFp4Weight")
+def float4_weights():
+    sizes = numpy.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    table = numpy.concatenate([sizes, -sizes])
+
+    def oracle(a, b, scales, factor, input_scale=None, bias=None, *, block_size=16):
+        codes = numpy.stack([b & 15, b >> 4], -1).reshape(len(b), -1)
+        wide = scales.view(ml_dtypes.float8_e4m3fn).astype("float64") * factor
+        y = a.astype("float64") @ (table[codes] * _blocks_of(wide, block_size, codes.shape[1])).T
+        return [(y if bias is None else y + bias.astype("float64")).astype(a.dtype)]
+
+    for dtype in ("float16", "bfloat16"):
+        for kind, depth, block, rank in (
+            ("", 64, 16, 2),
+            ("block", 64, 32, 3),
+            ("tail", 40, 16, 2),
+            ("bias", 32, 16, 3),
+            ("input_scale_symbolic", 32, 16, 3),
+            ("run_time", 48, 16, 2),
+        ):
+            name = f"matmulblockquantizedfp4weight_{dtype}_{kind}"
+            random, kept = random_of(name), ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+            columns = 20
+            scales = random.uniform(1, 8, (columns, -(-depth // block))).astype(ml_dtypes.float8_e4m3fn)
+            inputs = [
+                floats(random, (2, 3, depth)[3 - rank :]).astype(kept),
+                integers(random, (columns, depth // 2)),
+                scales.view("uint8"),
+                numpy.array(0.03 if rank == 2 else [0.03], "float32"),
+                numpy.array([0.5], "float32") if "input_scale" in kind else None,
+                floats(random, (columns,)).astype(kept) if kind == "bias" else None,
+            ]
+            while inputs[-1] is None:
+                inputs.pop()
+            yield node_case(
+                name,
+                "MatMulBlockQuantizedFp4Weight",
+                inputs,
+                attributes={"block_size": block} if kind == "block" else {},
+                constant=() if kind == "run_time" else True,
+                symbolic="symbolic" in kind,
+                oracle=oracle,
+            )

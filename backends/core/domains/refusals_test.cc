@@ -25,6 +25,8 @@ constexpr int kFloat = onnx::TensorProto::FLOAT;
 constexpr int kUint8 = onnx::TensorProto::UINT8;
 constexpr int kInt8 = onnx::TensorProto::INT8;
 constexpr int kFloat8 = onnx::TensorProto::FLOAT8E4M3FN;
+constexpr int kFloat16 = onnx::TensorProto::FLOAT16;
+constexpr int64_t kUnknown = -1;  // an extent
 constexpr int kInt32 = onnx::TensorProto::INT32;
 constexpr int kInt64 = onnx::TensorProto::INT64;
 
@@ -41,7 +43,10 @@ class Node final : public model::DefinedNode {
       if (input.type == 0) continue;
       type.mutable_tensor_type()->set_elem_type(input.type);
       auto* shape = type.mutable_tensor_type()->mutable_shape();
-      for (const int64_t extent : input.extents) shape->add_dim()->set_dim_value(extent);
+      for (const int64_t extent : input.extents) {
+        onnx::TensorShapeProto::Dimension* dim = shape->add_dim();
+        if (extent != kUnknown) dim->set_dim_value(extent);
+      }
     }
   }
   void Set(const std::string& name, int64_t number) {
@@ -333,6 +338,9 @@ TEST(RefusalsTest, BiasesByDistanceOfWrongNumbers) {
   EXPECT_EQ(refusal(32, 128), "");
   EXPECT_THAT(refusal(32, 8), HasSubstr("Attribute max_distance is 8 for 16 buckets of a side"));
   EXPECT_THAT(refusal(2, 8), HasSubstr("Attribute max_distance is 8 for 1 buckets of a side"));
+  EXPECT_EQ(refusal(kUnknown, 8), "");
+  EXPECT_THAT(refusal(kUnknown, 1), HasSubstr("Attribute max_distance is 1 for any number of"));
+  EXPECT_THAT(refusal(kUnknown, 1 << 21), HasSubstr("is at most 1048576."));
   std::vector<Input> inputs = {{kFloat, {2, 5, 12}}, {kFloat, {12}}, {kFloat, {1, 3, 5, 5}},
                                {kFloat, {4, 7}},     {kFloat, {7}},  {kFloat, {1, 3, 1, 1}},
                                {kInt32, {2, 5}}};
@@ -343,6 +351,134 @@ TEST(RefusalsTest, BiasesByDistanceOfWrongNumbers) {
   Node odd(inputs, 1);
   odd.Set("num_heads", 3);
   EXPECT_THAT(Refusal("GatedRelativePositionBias", odd), HasSubstr("the weights have 7 columns"));
+}
+
+TEST(RefusalsTest, ConvolutionsOfPackedTokens) {
+  std::vector<Input> inputs = {{kFloat, {7, 5}},    {kFloat, {5, 1, 3}}, {kInt32, {4}}, {},
+                               {kFloat, {3, 5, 4}}, {kInt32, {3}}};
+  const auto refusal = [&](int64_t dilation, int64_t capacity, int outputs) {
+    Node node(inputs, outputs);
+    node.Set("dilation", dilation);
+    node.Set("state_update_capacity", capacity);
+    return Refusal("VarlenCausalConvWithState", node);
+  };
+  EXPECT_EQ(refusal(2, 8, 3), "");
+  EXPECT_THAT(refusal(2, 9, 3), HasSubstr("Attribute state_update_capacity is 9; 0 to 8 tokens"));
+  EXPECT_THAT(refusal(2, 0, 2), HasSubstr("Input 5 (capture_count) is given where attribute"));
+  EXPECT_THAT(refusal(0, 8, 3), HasSubstr("Attribute dilation is 0, below 1."));
+  EXPECT_THAT(refusal(3, 8, 3), HasSubstr("Input 4 keeps 4 tokens for 3 taps that are 3 apart."));
+  inputs.pop_back();
+  EXPECT_EQ(refusal(2, 0, 2), "");
+  EXPECT_THAT(refusal(2, 2, 3), HasSubstr("Input 5 (capture_count) is missing where attribute"));
+  EXPECT_THAT(refusal(2, 0, 3), HasSubstr("Output 2 is wanted where attribute"));
+  Node node(inputs, 2);
+  node.Set("dilation", 2);
+  node.Set("activation", "relu");
+  EXPECT_THAT(Refusal("VarlenCausalConvWithState", node), HasSubstr("activation is 'relu'"));
+}
+
+// 7 tokens of 3 sequences; 2 heads of keys, 4 of values.
+Node DeltaNet(std::vector<Input> changed = {}, const char* attribute = "scale_of_nothing",
+              const std::string& text = "") {
+  std::vector<Input> inputs = {{kFloat, {7, 2, 6}},   {kFloat, {7, 2, 6}}, {kFloat, {7, 4, 5}},
+                               {kInt32, {4}},         {kFloat, {7, 4}},    {kFloat, {7, 4}},
+                               {kFloat, {3, 4, 5, 6}}};
+  for (size_t k = 0; k < changed.size(); ++k) inputs[k] = changed[k];
+  Node node(inputs, 2);
+  node.Set(attribute, text);
+  return node;
+}
+
+TEST(RefusalsTest, RecurrencesOfPackedTokens) {
+  const auto refusal = [](const Node& node) { return Refusal("GatedDeltaNet", node); };
+  const Input queries = {kFloat, {7, 2, 6}}, keys = {kFloat, {7, 2, 6}};
+  EXPECT_EQ(refusal(DeltaNet()), "");
+  EXPECT_THAT(refusal(DeltaNet({}, "update_rule", "none")), HasSubstr("update_rule is 'none'"));
+  EXPECT_THAT(refusal(DeltaNet({}, "gate_activation", "tanh")), HasSubstr("activation is 'tanh'"));
+  EXPECT_THAT(refusal(DeltaNet({}, "beta_activation", "tanh")), HasSubstr("activation is 'tanh'"));
+  EXPECT_THAT(refusal(DeltaNet({queries, keys, {}})), HasSubstr("not both key and value"));
+  EXPECT_THAT(refusal(DeltaNet({queries, {kFloat, {7, 3, 6}}})),
+              HasSubstr("There are 2 heads of queries and 3 of keys."));
+  EXPECT_THAT(refusal(DeltaNet({queries, keys, {kFloat, {7, 3, 5}}})),
+              HasSubstr("The 3 heads of values are no multiple of 2 of keys."));
+  EXPECT_THAT(refusal(DeltaNet({queries, keys, {kFloat, {7, 4, 5}}, {kInt32, {4}}, {kFloat, {7}}})),
+              HasSubstr("Input 4 (decay) has 1 axes instead of 2 or 3."));
+  EXPECT_THAT(refusal(DeltaNet({{kFloat, {7, 45}}, {}, {}})),
+              HasSubstr("Input 0 has rows of 45 elements"));
+  EXPECT_EQ(refusal(DeltaNet({{kFloat, {7, 44}}, {}, {}})), "");
+  EXPECT_THAT(refusal(DeltaNet({{kFloat, {1, 7, 2, 6}}, {kFloat, {1, 7, 2, 6}}})),
+              HasSubstr("Input 3 (cu_seqlens) is given beside an axis of samples."));
+  Node shown = DeltaNet();
+  shown.Set("state_update_capacity", 2);
+  EXPECT_THAT(refusal(shown), HasSubstr("Input 9 (capture_count) is missing"));
+}
+
+TEST(RefusalsTest, RecurrencesThatShowWhatTokensAdd) {
+  std::vector<Input> inputs = {{kFloat, {7, 2, 6}},
+                               {kFloat, {7, 2, 6}},
+                               {kFloat, {7, 2, 5}},
+                               {kInt32, {4}},
+                               {kFloat, {7, 2}},
+                               {kFloat, {7, 2}},
+                               {},
+                               {},
+                               {},
+                               {kInt32, {3}}};
+  Node node(inputs, 3);
+  node.Set("state_update_capacity", 2);
+  EXPECT_THAT(Refusal("GatedDeltaNet", node), HasSubstr("Attribute state_update_capacity is 2"));
+}
+
+// 7 tokens of 3 sequences, 4 heads that share 2 of keys, 8 numbers each, in blocks of 4 tokens.
+Node Paged(int cache = kFloat16, std::vector<Input> scales = {}) {
+  std::vector<Input> inputs = {{kFloat16, {7, 32}},    {kFloat16, {7, 16}},    {kFloat16, {7, 16}},
+                               {cache, {11, 4, 2, 8}}, {cache, {11, 4, 2, 8}}, {kInt32, {4}},
+                               {kInt32, {3}},          {kInt32, {3, 3}}};
+  inputs.resize(14);
+  for (const Input& scale : scales) inputs.push_back(scale);
+  Node node(inputs, 3);
+  node.Set("num_heads", 4);
+  node.Set("kv_num_heads", 2);
+  return node;
+}
+
+TEST(RefusalsTest, CachesInBlocks) {
+  const auto refusal = [](const char* attribute, auto value, Node node = Paged()) {
+    node.Set(attribute, value);
+    return Refusal("PagedAttention", node);
+  };
+  EXPECT_EQ(refusal("is_causal", 0), "");
+  EXPECT_THAT(refusal("kv_cache_layout", "LATENT"), HasSubstr("kv_cache_layout is 'LATENT'"));
+  EXPECT_THAT(refusal("v_head_size", 4), HasSubstr("Attribute v_head_size is 4"));
+  EXPECT_THAT(refusal("rotary_offset", 8), HasSubstr("Attribute rotary_offset is 8"));
+  EXPECT_THAT(refusal("num_heads", 3), HasSubstr("num_heads (3) is no multiple of kv_num_heads"));
+  EXPECT_THAT(refusal("num_heads", 6), HasSubstr("Input 0 has rows of 32 elements instead of 6"));
+  EXPECT_THAT(refusal("do_rotary", 1), HasSubstr("not both cosines and sines"));
+  EXPECT_THAT(refusal("k_cache_dtype", "int4"),
+              HasSubstr("k_cache_dtype is 'int4' for a cache of"));
+  EXPECT_THAT(refusal("k_quant_type", "PER_TOKEN"), HasSubstr("k_quant_type is 'PER_TOKEN'"));
+  EXPECT_THAT(
+      refusal("k_quant_type", "PER_TENSOR"),
+      HasSubstr("A cache of float16 has no scale, and attribute k_quant_type is PER_TENSOR"));
+  EXPECT_THAT(refusal("is_causal", 1, Paged(kInt8)), HasSubstr("A cache of int8 has no scale"));
+  EXPECT_THAT(refusal("is_causal", 1, Paged(kUint8)), HasSubstr("Input 3 is uint8; elements of"));
+  EXPECT_THAT(refusal("k_quant_type", "PER_TENSOR", Paged(kInt8, {{kFloat, {1}}})),
+              HasSubstr("attribute v_quant_type is NONE"));
+}
+
+TEST(RefusalsTest, WeightsOfFewBits) {
+  Node wide({{kFloat16, {3, 32}}, {kFloat8, {4, 32}}, {kFloat, {4, 2}}, {kFloat, {2}}}, 1);
+  wide.Set("block_size", 16);
+  EXPECT_THAT(Refusal("MatMulBlockQuantizedFp8Weight", wide),
+              HasSubstr("Input 3 is no single number: its axis 0 has 2 elements."));
+  wide.Set("block_size", 0);
+  EXPECT_THAT(Refusal("MatMulBlockQuantizedFp8Weight", wide),
+              HasSubstr("Attribute block_size is 0, below 1."));
+  Node narrow({{kFloat16, {3, 32}}, {kUint8, {4, 16}}, {kUint8, {4, 2}}, {kFloat, {1}}}, 1);
+  EXPECT_EQ(Refusal("MatMulBlockQuantizedFp4Weight", narrow), "");
+  narrow.Set("block_size", -16);
+  EXPECT_THAT(Refusal("MatMulBlockQuantizedFp4Weight", narrow),
+              HasSubstr("Attribute block_size is -16, below 1."));
 }
 
 TEST(RefusalsTest, ScoresOfCausalAttention) {

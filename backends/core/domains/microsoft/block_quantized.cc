@@ -135,6 +135,59 @@ Status DefineMatMulBnb4(Definition& d) {
   return base::Ok();
 }
 
+// The product of A [..., K] and weights [N, K] in blocks of floats with few bits, plus the bias,
+// which is input `bias`: sums in float32.
+Value MultiplyWide(Definition& d, const Value& a, const Value& weights, int bias) {
+  const ElementType wide = ElementType::kFloat32;
+  Value result = d.MatMul(d.Cast(a, wide), d.Transpose(weights, {1, 0}));
+  if (d.Has(bias)) result = d.Add(result, d.Cast(d.In(bias), wide));
+  return d.Cast(result, d.Type(0));
+}
+
+Result<int64_t> ReadBlockSize(const Definition& d) {
+  const int64_t block = d.Int("block_size");
+  if (block >= 1) return block;
+  return d.Invalid("Attribute block_size is " + std::to_string(block) + ", below 1.");
+}
+
+// A by B [N, K] of floats of 8 bits, b_scale [N, ceil(K / block_size)]. With a_scale A is rounded
+// to floats of 8 bits, too.
+Status DefineFloat8(Definition& d) {
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t block, ReadBlockSize(d));
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(1, 2));
+  const Value weights = d.Apply("DequantizeLinear", {d.In(1), d.In(2)},
+                                {{"axis", int64_t{1}}, {"block_size", block}});
+  Value a = d.Cast(d.In(0), ElementType::kFloat32);
+  if (d.Has(3)) {
+    ONNXIFI_ASSIGN_OR_RETURN(const Value scale, ScalarInput(d, 3));
+    a = d.Apply("QuantizeLinear", {a, scale}, {{"output_dtype", static_cast<int64_t>(d.Type(1))}});
+    a = d.Apply("DequantizeLinear", {a, scale});
+  }
+  d.Return(0, MultiplyWide(d, a, weights, 4));
+  return base::Ok();
+}
+
+// A by B, floats of 4 bits, two in a byte [N, K / 2], the first in the low bits; weight_scale
+// [N, ceil(K / block_size)] has the bits of floats of 8 bits, and weight_scale_2 is a factor of
+// all. Input 4 (input_scale) is of a product that rounds A, too.
+Status DefineFloat4(Definition& d) {
+  ONNXIFI_ASSIGN_OR_RETURN(const int64_t block, ReadBlockSize(d));
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(1, 2));
+  ONNXIFI_ASSIGN_OR_RETURN(const Value factor, ScalarInput(d, 3));
+  std::vector<float> sizes = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6}, table = sizes;
+  for (const float size : sizes) table.push_back(-size);
+  const Value numbers = d.Apply("Gather", {d.Apply("Constant", {}, {{"value_floats", table}}),
+                                           d.Cast(Unpack(d, d.In(1), 4), ElementType::kInt32)});
+  const Value bits =
+      d.Apply("BitCast", {d.In(2)}, {{"to", static_cast<int64_t>(ElementType::kFloat8E4M3Fn)}});
+  const Value scales = d.Mul(d.Cast(bits, ElementType::kFloat32), factor);
+  const Value weights =
+      d.Apply("DequantizeLinear", {d.Cast(numbers, ElementType::kFloat4E2M1), scales},
+              {{"axis", int64_t{1}}, {"block_size", block}});
+  d.Return(0, MultiplyWide(d, d.In(0), weights, 5));
+  return base::Ok();
+}
+
 // Rows of a table whose elements are quantized in blocks of axis `quantize_axis`. Bytes hold
 // elements of `bits` bits along the last axis.
 Status DefineGather(Definition& d) {
@@ -206,6 +259,16 @@ constexpr model::DomainOperator kOperators[] = {
         T2 = float | float16 | bfloat16
         Tind = int32 | int64)",
      DefineGather},
+    {R"(MatMulBlockQuantizedFp4Weight(A: T, B: uint8, weight_scale: uint8, weight_scale_2: float,
+                                      input_scale?: float, bias?: T) -> (Y: T)
+        block_size: int = 16
+        T = float16 | bfloat16)",
+     DefineFloat4},
+    {R"(MatMulBlockQuantizedFp8Weight(A: T, B: float8e4m3fn, b_scale: float, a_scale?: float,
+                                      bias?: T) -> (Y: T)
+        block_size: int = 128
+        T = float16 | bfloat16)",
+     DefineFloat8},
     {R"(MatMulBnb4(A: T1, B: uint8, absmax: T1) -> (Y: T1)
         K: int required
         N: int required

@@ -31,6 +31,8 @@ std::span<const model::Domain* const> ListDomains() {
       model::Domain{kName, 1, MixtureOfExpertsOperators()},
       model::Domain{kName, 1, MultiHeadAttentionOperators()},
       model::Domain{kName, 1, PackedAttentionOperators()},
+      model::Domain{kName, 1, PackedRecurrenceOperators()},
+      model::Domain{kName, 1, PagedAttentionOperators()},
       model::Domain{kName, 1, QLinearElementwiseOperators()},
       model::Domain{kName, 1, QLinearPoolOperators()},
       model::Domain{kName, 1, QuantizedLstmOperators()},

@@ -33,6 +33,8 @@ std::span<const model::DomainOperator> MergedAttentionOperators();
 std::span<const model::DomainOperator> MixtureOfExpertsOperators();
 std::span<const model::DomainOperator> MultiHeadAttentionOperators();
 std::span<const model::DomainOperator> PackedAttentionOperators();
+std::span<const model::DomainOperator> PackedRecurrenceOperators();
+std::span<const model::DomainOperator> PagedAttentionOperators();
 std::span<const model::DomainOperator> QLinearElementwiseOperators();
 std::span<const model::DomainOperator> QLinearPoolOperators();
 std::span<const model::DomainOperator> QuantizedLstmOperators();
