@@ -333,6 +333,8 @@ class GraphLowering : public BodyLowering {
   Status KeepOutputs(const Node& node, Lowering& lowering) {
     // ONNX infers no extents of these, and converters declare others than they have.
     const bool is_uninferred = node.domain == "ai.onnx.ml" || FollowsUninferred(node);
+    // Its tensor follows from nothing, and ONNX Runtime's model builder declares [1] as [].
+    const bool is_constant = node.domain.empty() && node.op_type == "Constant";
     for (auto& [output, sequence] : lowering.TakeSequences()) {
       const ValueId id = node.outputs[output];
       if (id != kNoValue) ONNXIFI_RETURN_IF_ERROR(values_.Set(id, std::move(sequence)));
@@ -353,8 +355,8 @@ class GraphLowering : public BodyLowering {
       }
       const auto open = lowering.open_outputs().find(static_cast<int>(k));
       const bool is_open = open != lowering.open_outputs().end();
-      ONNXIFI_RETURN_IF_ERROR(
-          values_.Set(id, *std::move(tensors[k]), /*is_inferable=*/!is_open && !is_uninferred));
+      ONNXIFI_RETURN_IF_ERROR(values_.Set(
+          id, *std::move(tensors[k]), /*is_inferable=*/!is_open && !is_uninferred && !is_constant));
       if (is_uninferred) uninferred_.insert(id);
       if (is_open) SetOpenRank(node, id, open->second);
     }

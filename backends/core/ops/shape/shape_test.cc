@@ -421,5 +421,46 @@ TEST(ConstantTest, TakesASparseValue) {
   EXPECT_EQ(Numbers((*out)[0]), (std::vector<double>{0, 3, 0, 4}));
 }
 
+// y = axes + x, of which both sums and constants have one element; `of_constant` and `of_sum` are
+// what the graph declares.
+base::Result<std::vector<tensor::Tensor>> AddConstant(const Extents& of_constant,
+                                                      const Extents& of_sum) {
+  graph::Graph graph;
+  const auto add = [&graph](const char* name, const Extents& extents) {
+    graph::Type type{.kind = graph::Type::Kind::kTensor, .element = ElementType::kInt64};
+    type.extents.emplace();
+    for (const int64_t extent : extents) type.extents->push_back({extent, ""});
+    return graph.AddValue({.name = name, .type = std::move(type)});
+  };
+  const graph::ValueId x = add("x", {1}), constant = add("axes", of_constant);
+  const graph::ValueId sum = add("sum", of_sum), y = add("y", {1});
+  graph.inputs = {x};
+  graph.outputs = {y};
+  graph::Node value{.op_type = "Constant", .since_version = 13};
+  value.attributes = {{"value", MakeTensor(ElementType::kInt64, {1}, {5})}};
+  value.outputs = {constant};
+  graph::Node addition{.op_type = "Add", .since_version = 14};
+  addition.inputs = {constant, x};
+  addition.outputs = {sum};
+  graph::Node negation{.op_type = "Neg", .since_version = 13};
+  negation.inputs = {sum};
+  negation.outputs = {y};
+  graph.nodes = {value, addition, negation};
+  return RunGraph(graph, {MakeTensor(ElementType::kInt64, {1}, {2})});
+}
+
+// ONNX Runtime's model builder declares lists of one axis as scalars, and ONNX Runtime loads them.
+TEST(ConstantTest, HasItsOwnExtentsWhateverIsDeclared) {
+  const auto out = AddConstant({}, {1});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), (Extents{1}));
+  EXPECT_EQ(Numbers((*out)[0]), (std::vector<double>{-7}));
+  // What follows from inputs has to follow.
+  const auto refused = AddConstant({1}, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), base::Code::kMismatchingShape);
+  EXPECT_THAT(refused.status().Text(), HasSubstr("Value 'sum' is declared [] but is [1]."));
+}
+
 }  // namespace
 }  // namespace onnxifi::ops
