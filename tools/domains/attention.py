@@ -153,8 +153,80 @@ def _group_query_of_integers():
                 )
 
 
+def _kept(tokens, room, window):
+    step = room - window + 1
+    return tokens - step * -(-max(tokens - room, 0) // step)
+
+
+def _group_query_of_windows():
+    """Caches of the last tokens alone. Of a cache with rows that hold none only the output is told."""
+    heads, kv, size = 4, 2, 32
+    for kind, given in {
+        "next": {"room": 6, "window": 6, "lengths": (10, 10)},
+        "next_of_few": {"room": 6, "window": 6, "lengths": (4, 4)},
+        "last_that_fits": {"room": 6, "window": 6, "lengths": (6, 6)},
+        "ragged": {"room": 4, "window": 4, "lengths": (5, 9)},
+        "slack": {"room": 7, "window": 4, "lengths": (11, 15)},
+        "slack_evicts": {"room": 7, "window": 4, "lengths": (12, 10)},
+        "many": {"room": 6, "window": 3, "lengths": (10,), "sequence": 4},
+        "more_than_room": {"room": 6, "window": 6, "lengths": (20,), "sequence": 9},
+        "first": {"room": 8, "window": 5, "lengths": (6, 6), "sequence": 6},
+        "first_longer": {"room": 5, "window": 5, "lengths": (9, 9), "sequence": 9},
+        "rotary": {"room": 6, "window": 6, "lengths": (10, 10), "do_rotary": 1},
+        "sink": {"room": 6, "window": 6, "lengths": (10, 10), "smooth_softmax": 1},
+        "float16": {"room": 6, "window": 6, "lengths": (10, 10), "dtype": "float16"},
+        "8_bits": {"room": 6, "window": 6, "lengths": (10, 10), "bits": 8},
+        "4_bits": {"room": 6, "window": 6, "lengths": (10, 10), "bits": 4},
+        "symbolic": {"room": 7, "window": 4, "lengths": (11, 15), "symbolic": True},
+    }.items():
+        name = f"groupqueryattention_sliding_{kind}"
+        random, given = random_of(name), dict(given)
+        room, window, lengths = given.pop("room"), given.pop("window"), given.pop("lengths")
+        sequence, dtype, bits = given.pop("sequence", 1), given.pop("dtype", "float32"), given.pop("bits", 0)
+        symbolic, batch = given.pop("symbolic", False), len(lengths)
+        rows = [floats(random, (batch, sequence, each * size), dtype) for each in (heads, kv, kv)]
+        if bits:
+            held = "int8" if bits == 8 else "uint8"
+            caches = [integers(random, (batch, kv, room, size * bits // 8), held) for _ in "kv"]
+            kinds = dict.fromkeys(("k_quant_type", "v_quant_type"), "PER_TENSOR")
+            given.update(kinds, kv_cache_bit_width=bits)
+        else:
+            caches = [floats(random, (batch, kv, room, size), dtype) for _ in "kv"]
+        for cache in caches:
+            for sample, length in enumerate(lengths):
+                cache[sample, :, _kept(length - sequence, room, window) :] = 0
+        inputs = [*rows, *caches, numpy.array(lengths, "int32") - 1, numpy.array(max(lengths), "int32")]
+        inputs += [*(_tables(random, 64, size // 2, dtype) if "do_rotary" in given else [None] * 2), *[None] * 3]
+        inputs += [numpy.array([2.0 ** (2 - bits)], "float32") for _ in "kv"] if bits else []
+        while inputs[-1] is None:
+            inputs.pop()
+        oracle = None
+        if any(_kept(length, room, window) != room for length in lengths):
+            # ONNX Runtime's, which wants to write the caches, too.
+            oracle = lambda *given, **rest: node_case(
+                "other", "GroupQueryAttention", given, attributes=rest, outputs=3
+            ).outputs[:1]
+        yield node_case(
+            name,
+            "GroupQueryAttention",
+            inputs,
+            attributes={
+                "num_heads": heads,
+                "kv_num_heads": kv,
+                "sliding_window_cache": 1,
+                "local_window_size": window,
+                **given,
+            },
+            outputs=1 if oracle else 3,
+            constant=(12, 13) if bits else (),
+            symbolic=symbolic,
+            oracle=oracle,
+        )
+
+
 @covers("GroupQueryAttention")
 def group_query():
+    yield from _group_query_of_windows()
     prefix = "groupqueryattention_"
     yield _group_query(prefix + "first", sequence=7, buffer=None, past=0)
     yield _group_query(prefix + "first_with_buffer", sequence=7, buffer=16)

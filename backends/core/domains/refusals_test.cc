@@ -481,6 +481,34 @@ TEST(RefusalsTest, WeightsOfFewBits) {
               HasSubstr("Attribute block_size is -16, below 1."));
 }
 
+// A token behind others, of 2 heads that share 1 of keys, in a cache with room for 6 tokens.
+TEST(RefusalsTest, CachesOfAWindow) {
+  std::vector<Input> inputs = {
+      {kFloat, {1, 1, 16}},   {kFloat, {1, 1, 8}}, {kFloat, {1, 1, 8}}, {kFloat, {1, 1, 6, 8}},
+      {kFloat, {1, 1, 6, 8}}, {kInt32, {1}},       {kInt32, {}}};
+  const auto refusal = [&inputs](int64_t window, int64_t causal = 1, int outputs = 3) {
+    Node node(inputs, outputs);
+    node.Set("num_heads", 2);
+    node.Set("kv_num_heads", 1);
+    node.Set("sliding_window_cache", 1);
+    node.Set("local_window_size", window);
+    node.Set("causal", causal);
+    if (outputs > 3) node.Set("qk_output", 1);
+    return Refusal("GroupQueryAttention", node);
+  };
+  EXPECT_EQ(refusal(6), "");
+  EXPECT_THAT(refusal(0), HasSubstr("set where local_window_size is 0; it is at least 1."));
+  EXPECT_THAT(refusal(7), HasSubstr("A cache of 6 tokens keeps no window of 7."));
+  EXPECT_THAT(refusal(6, 0), HasSubstr("Attribute causal is 0"));
+  EXPECT_THAT(refusal(6, 1, 4), HasSubstr("Output 3 is wanted"));
+  inputs.resize(10);
+  inputs.push_back({kFloat, {1, 2, 1, 7}});
+  EXPECT_THAT(refusal(6), HasSubstr("Input 10 (attention_bias) is given"));
+  inputs.resize(7);
+  inputs[3] = inputs[4] = {};
+  EXPECT_THAT(refusal(6), HasSubstr("sliding_window_cache is set without a cache."));
+}
+
 TEST(RefusalsTest, ScoresOfCausalAttention) {
   Node node({{kFloat, {1, 2, 8}}, {kFloat, {1, 2, 8}}, {kFloat, {1, 2, 8}}}, 4);
   node.Set("num_heads", 2);

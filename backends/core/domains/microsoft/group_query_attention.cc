@@ -60,17 +60,38 @@ Result<Heads> ReadHeads(const Definition& d) {
   return heads;
 }
 
+// Of a cache that keeps the last tokens alone.
+Status CheckSlidingWindow(const Definition& d) {
+  const int64_t window = d.Int("local_window_size");
+  if (window < 1) {
+    return d.Invalid("Attribute sliding_window_cache is set where local_window_size is " +
+                     std::to_string(window) + "; it is at least 1.");
+  }
+  if (!d.Has(kPastKey)) return d.Invalid("Attribute sliding_window_cache is set without a cache.");
+  const std::optional<int64_t> room = d.Extent(kPastKey, 2);
+  if (room && *room < window) {
+    return d.Invalid("A cache of " + std::to_string(*room) + " tokens keeps no window of " +
+                     std::to_string(window) + ".");
+  }
+  if (d.Int("causal") == 0) {
+    return d.Unsupported("Attribute causal is 0; a window looks back (1).");
+  }
+  if (d.Has(kBias)) {
+    return d.Unsupported("Input 10 (attention_bias) is given; a cache of a window has none.");
+  }
+  if (d.Wants(3)) {
+    return d.Unsupported("Output 3 is wanted; scores of a cache of a window are not shown.");
+  }
+  return base::Ok();
+}
+
 // Limits of this definition, each by name.
 Status CheckLimits(const Definition& d) {
   if (d.Has(kKey) != d.Has(kValue)) return d.Invalid("It has not both key and value, or neither.");
   if (d.Has(kPastKey) != d.Has(kPastValue)) {
     return d.Invalid("It has not both past key and past value, or neither.");
   }
-  if (d.Int("sliding_window_cache") != 0) {
-    return d.Unsupported("Attribute sliding_window_cache is " +
-                         std::to_string(d.Int("sliding_window_cache")) +
-                         "; a cache keeps all tokens (0).");
-  }
+  if (d.Int("sliding_window_cache") != 0) ONNXIFI_RETURN_IF_ERROR(CheckSlidingWindow(d));
   const int64_t shown = d.Int("qk_output");
   if (shown < 0 || shown > 2 || (shown == 0 && d.Wants(3))) {
     return d.Invalid("Attribute qk_output is " + std::to_string(shown) +
@@ -177,6 +198,66 @@ Value Mask(Definition& d, const Value& positions, const Value& lengths, const Va
   return d.Apply("And", {mask, d.Apply("Greater", {keys, first})});
 }
 
+// A cache of the last tokens alone. Behind T tokens of a sample it has the last L(T) of them in its
+// first rows; where one more does not fit, as many go as the room exceeds the window by, and one:
+//   L(T) = T up to the room, T - step * ceil((T - room) / step) above it, step = room - window + 1
+// All int64. The columns are those of the cache, then the new tokens.
+class SlidingWindow {
+ public:
+  // `starts`, `lengths` [batch]: the tokens of each sample without the new ones, and with them.
+  SlidingWindow(Definition& d, const Value& starts, const Value& lengths) : starts_(starts) {
+    room_ = d.ExtentOf(d.In(kPastKey), 2);
+    const Value window = d.Ints1D({d.Int("local_window_size")});
+    step_ = d.Apply("Max", {d.Add(d.Sub(room_, window), d.Ints1D({1})), d.Ints1D({1})});
+    old_ = Resident(d, starts);
+    first_old_ = d.Sub(starts, old_);
+    first_kept_ = d.Sub(lengths, Resident(d, lengths));
+  }
+
+  // Which columns the queries at `positions` [batch, sequence] look at: [batch, 1, sequence,
+  // columns].
+  Value Mask(Definition& d, const Value& positions) const {
+    const auto of_samples = [&](const Value& value) { return d.Unsqueeze(value, {1}); };
+    const Value count = CountTo(d, room_);
+    const Value of_cache = d.Add(of_samples(first_old_), count);
+    // What stands behind the old tokens is farther ahead than any query.
+    const Value never = d.Scalar(static_cast<double>(int64_t{1} << 40), ElementType::kInt64);
+    const Value is_there = d.Apply("Less", {count, of_samples(old_)});
+    const Value places = d.Concat({d.Apply("Where", {is_there, of_cache, never}), positions}, 1);
+    const Value keys = d.Unsqueeze(places, {1, 2}), queries = d.Unsqueeze(positions, {1, 3});
+    const Value first = d.Sub(queries, d.Int0D(d.Int("local_window_size")));
+    return d.Apply("And",
+                   {d.Apply("LessOrEqual", {keys, queries}), d.Apply("Greater", {keys, first})});
+  }
+
+  // The rows of the cache behind the run, of all columns [batch, heads, columns, size].
+  Value Kept(Definition& d, const Value& columns) const {
+    const Value place = d.Add(d.Unsqueeze(first_kept_, {1}), CountTo(d, room_));
+    const Value start = d.Unsqueeze(starts_, {1});
+    const Value of_new = d.Add(d.Sub(place, start), room_);
+    const Value of_old = d.Sub(place, d.Unsqueeze(first_old_, {1}));
+    const Value is_new = d.Apply("GreaterOrEqual", {place, start});
+    // Rows without a token have the last column.
+    const Value last = d.Sub(d.ExtentOf(columns, 2), d.Ints1D({1}));
+    const Value at = d.Apply("Min", {d.Apply("Where", {is_new, of_new, of_old}), last});
+    const Value rows =
+        d.Apply("GatherND", {d.Transpose(columns, {0, 2, 1, 3}), d.Unsqueeze(at, {2})},
+                {{"batch_dims", int64_t{1}}});
+    return d.Transpose(rows, {0, 2, 1, 3});
+  }
+
+ private:
+  Value Resident(Definition& d, const Value& tokens) const {
+    const Value excess = d.Apply("Max", {d.Sub(tokens, room_), d.Ints1D({0})});
+    const Value steps = d.Div(d.Sub(d.Add(excess, step_), d.Ints1D({1})), step_);
+    return d.Sub(tokens, d.Mul(step_, steps));
+  }
+
+  Value starts_, room_, step_;
+  Value old_, first_old_;  // how many of a sample are in the cache, and the place of the first
+  Value first_kept_;       // the same behind the run
+};
+
 Status Define(Definition& d) {
   ONNXIFI_RETURN_IF_ERROR(CheckLimits(d));
   ONNXIFI_ASSIGN_OR_RETURN(const Heads heads, ReadHeads(d));
@@ -204,19 +285,34 @@ Status Define(Definition& d) {
   ONNXIFI_ASSIGN_OR_RETURN(const CacheFormat of_values,
                            CacheFormat::Read(d, "v_quant_type", kPastValue, kValueScale));
   Value present_k = of_keys.Quantized(d, k), present_v = of_values.Quantized(d, v);
-  if (d.Has(kPastKey)) {
+  // Keys and values that queries may look at, as the cache keeps them.
+  Value seen_k, seen_v, mask;
+  if (d.Int("sliding_window_cache") != 0) {
+    const SlidingWindow window(d, starts, lengths);
+    seen_k = d.Concat({d.In(kPastKey), present_k}, 2);
+    seen_v = d.Concat({d.In(kPastValue), present_v}, 2);
+    mask = window.Mask(d, positions);
+    present_k = window.Kept(d, seen_k);
+    present_v = window.Kept(d, seen_v);
+  } else if (d.Has(kPastKey)) {
     present_k = ExtendCache(d, d.In(kPastKey), present_k, total, starts);
     present_v = ExtendCache(d, d.In(kPastValue), present_v, total, starts);
   }
 
+  if (mask.empty()) {
+    seen_k = d.Slice(present_k, 2, d.Ints1D({0}), total);
+    seen_v = d.Slice(present_v, 2, d.Ints1D({0}), total);
+    mask = Mask(d, positions, lengths, total);
+  }
+
   Attention attention;
   attention.q = q;
-  attention.k = of_keys.Dequantized(d, d.Slice(present_k, 2, d.Ints1D({0}), total), type);
-  attention.v = of_values.Dequantized(d, d.Slice(present_v, 2, d.Ints1D({0}), total), type);
+  attention.k = of_keys.Dequantized(d, seen_k, type);
+  attention.v = of_values.Dequantized(d, seen_v, type);
   attention.type = type;
   attention.heads = heads.q;
   attention.kv_heads = heads.kv;
-  attention.mask = Mask(d, positions, lengths, total);
+  attention.mask = mask;
   attention.has_key_for_each = true;  // its own
   attention.scale = d.Float("scale");
   if (attention.scale == 0 && heads.size) {
