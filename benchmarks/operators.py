@@ -124,21 +124,54 @@ def describe(name, times, difference):
     return f"{ratio:8.2f}  {ours * 1e3:10.1f} us, {min(peers) * 1e3:10.1f}  {name}{apart}", ratio
 
 
-def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser, peers):
+    """Those that convolutions.py has, too."""
     add = parser.add_argument
     add("--only", metavar="RE", default="", help="cases in whose name this is found")
-    add("--between", action="store_true", help="between two convolutions of 1 x 1")
     add("--threads", type=int, default=2, help="default: %(default)s")
-    add("--peers", default="onnxruntime", help="default: %(default)s; or onnxruntime,openvino")
+    add("--peers", default=peers, help="of onnxruntime,openvino; default: %(default)s")
     add("--device", default="cpu:0", help="default: %(default)s")
     add("--library", default=str(_TREE / "build" / "release" / "lib" / "libonnxifi.so"))
     add("--turn-ms", type=float, default=100, help="of an engine in each of three turns; default: %(default)s")
     add("--above", type=float, default=1.1, help="ratios that are listed at the end; default: %(default)s")
     add("--json", metavar="FILE", help="also write the results to this file")
     add("--list", action="store_true", help="only print the names of the cases")
+
+
+def open_engines(parser, options):
+    """The processes of ours and of the peers, by name."""
+    import engines
+
+    for peer in options.peers.split(","):
+        if peer not in engines.NAMES:
+            parser.error(f"Engine '{peer}' is unknown; there are {', '.join(engines.NAMES)}.")
+    settings = {"device": options.device, "library": options.library}
+    return {
+        name: engines.Engine(name, options.threads, settings)
+        for name in ("onnxifi", *options.peers.split(","))
+    }
+
+
+def measure_case(running, onnx, model, feeds, turn_ms):
+    """Median milliseconds by engine, how far our result lies from a peer's, and whether that is a fault."""
+    import agreement
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model.onnx"
+        onnx.save(model, path)
+        times, outputs = compare(running, path, feeds, turn_ms)
+    peer = next((name for name in outputs if name != "onnxifi"), None)
+    both = peer is not None and "onnxifi" in outputs
+    difference = agreement.measure_outputs(outputs["onnxifi"], outputs[peer]) if both else None
+    return times, difference, peer is not None and (not both or difference > 1)
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_options(parser, "onnxruntime")
+    parser.add_argument("--between", action="store_true", help="between two convolutions of 1 x 1")
     return parser, parser.parse_args(argv)
 
 
@@ -147,14 +180,9 @@ def main(argv=None):
     try:
         import onnx
 
-        import agreement
-        import engines
         import operator_cases
     except ImportError as fault:
         parser.error(f"{fault}; `tools/setup --compare` makes an environment that has it.")
-    for peer in options.peers.split(","):
-        if peer not in engines.NAMES:
-            parser.error(f"Engine '{peer}' is unknown; there are {', '.join(engines.NAMES)}.")
     groups = {
         group: [case for case in cases if re.search(options.only, case.name)]
         for group, cases in operator_cases.list_cases().items()
@@ -164,30 +192,20 @@ def main(argv=None):
         return 0
     if not any(groups.values()):
         parser.error(f"No case has '{options.only}' in its name.")
-    settings = {"device": options.device, "library": options.library}
-    running = {
-        name: engines.Engine(name, options.threads, settings)
-        for name in ("onnxifi", *options.peers.split(","))
-    }
+    running = open_engines(parser, options)
     results, is_wrong = [], False
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "model.onnx"
-        for group, cases in groups.items():
-            for case in cases:
-                if options.between and not has_channels(case):
-                    continue
-                model, feeds = build_model(onnx, case, options.between)
-                onnx.save(model, path)
-                times, outputs = compare(running, path, feeds, options.turn_ms)
-                peer = next((name for name in outputs if name != "onnxifi"), None)
-                both = peer is not None and "onnxifi" in outputs
-                difference = agreement.measure_outputs(outputs["onnxifi"], outputs[peer]) if both else None
-                line, ratio = describe(case.name, times, difference)
-                print(line, flush=True)
-                results.append(
-                    {"group": group, "name": case.name, "ratio": ratio, "difference": difference, "ms": times}
-                )
-                is_wrong |= peer is not None and (not both or difference > 1)
+    for group, cases in groups.items():
+        for case in cases:
+            if options.between and not has_channels(case):
+                continue
+            model, feeds = build_model(onnx, case, options.between)
+            times, difference, is_fault = measure_case(running, onnx, model, feeds, options.turn_ms)
+            line, ratio = describe(case.name, times, difference)
+            print(line, flush=True)
+            results.append(
+                {"group": group, "name": case.name, "ratio": ratio, "difference": difference, "ms": times}
+            )
+            is_wrong |= is_fault
     for engine in running.values():
         engine.close()
     print_summary(results, options.above)
