@@ -4,8 +4,8 @@
 
 The layers are those of convolution_layers.json, which --take makes of a folder of models (NAME/model.onnx)
 and of well-known networks. Each is a model of its own: a layer that reads the network's input does so here,
-too; beside others stands a convolution of 1 x 1 with 16 channels on their far side, so that tensors lie as
-networks have them. Times, operations and bytes are those of the whole model.
+too; beside others stands a cheap convolution of 1 x 1, so that tensors lie as networks have them. Times,
+operations and bytes are those of the whole model.
 
 A line has our time, the better peer's, their ratio, our GFLOP/s, and how large a share that is of what the
 machine's multiply-adds allow, as onnxifi_bench --machine measured it; above 100 % with fewer
@@ -22,6 +22,7 @@ import json
 import math
 import pathlib
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -162,7 +163,7 @@ def read_limits(parser, options):
     if not pathlib.Path(options.bench).exists():
         parser.error(f"There is no '{options.bench}', which tells the machine's limits; build it, or give --bench.")
     command = [options.bench, "--machine", "--json"]
-    return Limits(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout, options.threads)
+    return Limits(subprocess.run(command, capture_output=True, check=True, text=True).stdout, options.threads)
 
 
 def find_shard(parser, text):
@@ -198,7 +199,7 @@ def measure(parser, options, layers, onnx, limits):
 def list_facts(options, results, limits):
     """What a page of measurements says before its tables."""
     command = "benchmarks/convolutions.py" + "".join(
-        f" --{name} {value}"
+        f" --{name} {shlex.quote(str(value))}"
         for name, value, usual in (
             ("threads", options.threads, 2),
             ("only", options.only, ""),
