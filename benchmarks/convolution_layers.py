@@ -5,7 +5,8 @@ and those of well-known networks where the models have too few of a kind.
 A layer that reads the network's input or makes its output stands at that edge of the model that is timed;
 towards the rest of the network a convolution of 1 x 1 stands beside it, so that tensors lie as networks have
 them. These neighbours are part of the time, of the operations and of the bytes, and therefore as cheap as
-they can be: the one before reads 4 channels, the one behind every fourth pixel along each axis.
+they can be: the one before reads 4 channels, and in front of the one behind stands a pooling to a quarter of
+the pixels along each axis. Strides instead would be taken over by the layer: a peer then leaves out most of it.
 """
 
 import dataclasses
@@ -16,8 +17,8 @@ import pathlib
 import numpy
 
 LIST = pathlib.Path(__file__).with_name("convolution_layers.json")
-# Channels that the neighbour before a layer reads; those that the one behind makes, and its strides.
-_BEFORE, _BEHIND, _BEHIND_STRIDE = 4, 16, 4
+# Channels that the neighbour before a layer reads; those that the one behind makes, of how few pixels.
+_BEFORE, _BEHIND, _POOLED = 4, 16, 4
 # Of a kind, out of models.
 _MOST = 12
 _FEW_CHANNELS, _LARGE_KERNEL = 16, 5
@@ -120,10 +121,15 @@ class Layer:
         pixels = math.prod(self.input[2:]) if self.is_transposed else math.prod(self.output[2:])
         return 2 * self.input[0] * pixels * math.prod(self.weights)
 
+    @property
+    def pooling(self):
+        """Of the pixels behind it, which have no strides left over."""
+        return tuple(min(_POOLED, extent) for extent in self.output[2:])
+
     def _pixels_around(self):
         """Of the neighbours before and behind; 0 where there is no neighbour."""
         before = 0 if self.is_first else self.input[0] * math.prod(self.input[2:])
-        kept = math.prod((extent - 1) // _BEHIND_STRIDE + 1 for extent in self.output[2:])
+        kept = math.prod(extent // pooled for extent, pooled in zip(self.output[2:], self.pooling))
         return before, 0 if self.is_last else self.input[0] * kept
 
     @property
@@ -135,8 +141,9 @@ class Layer:
     def model_bytes(self):
         """Of each tensor what is written once, and what is read once."""
         before, behind = self._pixels_around()
-        own = math.prod(self.input) + math.prod(self.weights) + math.prod(self.output)
-        return 4 * (own + before * (_BEFORE + self.input[1]) + behind * (_BEHIND + self.outs))
+        ins, outs = math.prod(self.input), math.prod(self.output)
+        own = ins + math.prod(self.weights) + outs * (1 + (not self.is_last))
+        return 4 * (own + before * (_BEFORE + self.input[1]) + behind * (_BEHIND + 2 * self.outs))
 
 
 def build_model(onnx, layer):
@@ -177,8 +184,9 @@ def build_model(onnx, layer):
     if layer.activation:
         last = _activate(onnx, layer, last, nodes, initializers)
     if not layer.is_last:
-        strides = [_BEHIND_STRIDE] * rank
-        last = convolve("Conv", last, "behind", (_BEHIND, layer.outs, *ones), layer.outs, strides=strides)
+        pooling = {"kernel_shape": layer.pooling, "strides": layer.pooling}
+        nodes.append(helper.make_node("MaxPool", [last], ["pooled"], **pooling))
+        last = convolve("Conv", "pooled", "behind", (_BEHIND, layer.outs, *ones), layer.outs)
     float_type = onnx.TensorProto.FLOAT
     graph = helper.make_graph(
         nodes,

@@ -82,7 +82,7 @@ class TheList(unittest.TestCase):
                 if layer.is_last:
                     self.assertEqual(extents[1:], [layer.outs, *layer.output[2:]])
                 else:
-                    self.assertEqual(extents[1:], [16, *(-(-extent // 4) for extent in layer.output[2:])])
+                    self.assertEqual(extents[1:], [16, *(max(extent // 4, 1) for extent in layer.output[2:])])
                 self.assertEqual(feeds["input"].shape[2:], layer.input[2:])
                 around = [node.op_type for node in model.graph.node].count("Conv") - (not layer.is_transposed)
                 self.assertEqual(around, 2 - layer.is_first - layer.is_last)
@@ -163,12 +163,12 @@ class Figures(unittest.TestCase):
 
     def test_neighbours_count(self):
         inner = dataclasses.replace(self.layer, is_first=False, is_last=False)
-        # Behind it are 3 x 3 pixels.
-        self.assertEqual(inner.model_flops, inner.flops + 2 * 100 * 4 * 32 + 2 * 9 * 64 * 16)
+        # Behind it are 2 x 2 pixels.
+        self.assertEqual(inner.model_flops, inner.flops + 2 * 100 * 4 * 32 + 2 * 4 * 64 * 16)
         weights = 64 * 32 * 9
         self.assertEqual(self.layer.model_bytes, 4 * (100 * (32 + 64) + weights))
         self.assertEqual(
-            inner.model_bytes, 4 * (100 * (4 + 2 * 32 + 64) + weights + 9 * (64 + 16))
+            inner.model_bytes, 4 * (100 * (4 + 2 * 32 + 2 * 64) + weights + 4 * (2 * 64 + 16))
         )
 
     def test_compares_with_the_better_peer(self):
