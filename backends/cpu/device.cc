@@ -132,8 +132,11 @@ RecipeResult SelectTransposed(Question& question, std::string_view /*name*/) {
   program::Dim needed = 1, gathered = 1;
   for (size_t axis = 0; axis < contract.a_spatial.size(); ++axis) {
     needed = needed * contract.a_spatial[axis] * contract.inner[1 + axis];
-    gathered = gathered * step.domain[2 + axis] *
-               CeilDiv(contract.inner[1 + axis], contract.strides[axis]);
+    // Of a single pixel each result has a tap of its own.
+    const program::Dim taps = contract.a_spatial[axis] == program::Dim(1)
+                                  ? program::Dim(1)
+                                  : CeilDiv(contract.inner[1 + axis], contract.strides[axis]);
+    gathered = gathered * step.domain[2 + axis] * taps;
   }
   if (needed.is_constant() && gathered.is_constant() &&
       gathered.constant() / 2 > needed.constant()) {
@@ -178,6 +181,10 @@ RecipeResult SelectGatheredProduct(Question& question, std::string_view /*name*/
   return std::unique_ptr<const device::Recipe>(
       std::make_unique<matmul::Recipe>(matmul::Recipe::Methods{matmul::MakeMethod(product)},
                                        /*otherwise=*/nullptr, product.numbers));
+}
+
+RecipeResult SelectFewTransposed(Question& question, std::string_view /*name*/) {
+  return convolution::SelectFewTransposed(question.facts);
 }
 
 RecipeResult SelectDoubleProducts(Question& question, std::string_view /*name*/) {
@@ -331,6 +338,7 @@ constexpr Implementation kImplementations[] = {
     {"few outputs", IsConvolution, SelectFewOutputs},
     {"gathered", IsGathered, SelectGathered},
     {"transposed", IsTransposed, SelectTransposed},
+    {"transposed to few outputs", IsTransposed, SelectFewTransposed},
     {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
     {"quantized weights", IsMatMul, SelectQuantizedWeights},
     {"rows times gathered matrices", IsMatMul, SelectGatheredProduct},
@@ -424,7 +432,8 @@ bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
   if (IsConvolution(facts.step) && convolution::SelectFewChannels(facts).ok()) return false;
   return onednn::SelectConvolution(facts, EdgePlacement::kInPrimitive, "").ok() ||
          (IsConvolution(facts.step) && integer::SelectProduct(facts).ok()) ||
-         (IsTransposed(facts.step) && convolution::SelectTransposed(facts).ok());
+         (IsTransposed(facts.step) && (convolution::SelectTransposed(facts).ok() ||
+                                       convolution::SelectFewTransposed(facts).ok()));
 }
 
 // Of bytes alone; 16-bit floats are widened. Groups of few outputs fill no vector, but for a kernel

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gathered convolutions: what the three ways of binding one share. Either windows are gathered; or,
+// Gathered convolutions: what the four ways of binding one share. Either windows are gathered; or,
 // along three axes with few outputs, slabs of the padded input are copied, in which windows
-// overlap; or, between planes, windows are gathered side by side.
+// overlap; or, between planes, windows are gathered side by side; or, where padding is most of what
+// windows see, taps are multiplied one after the other.
 
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_GATHERED_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_GATHERED_H_
@@ -64,6 +65,17 @@ std::unique_ptr<device::BoundKernel> BindPlanes(const device::BoundStep& step,
                                                 const Windows& windows,
                                                 runtime::PackedWeights weights,
                                                 runtime::Runtime& runtime);
+
+// Whether single taps are the faster way: pixels with their channels side by side, many of them,
+// and a kernel of which at least a quarter meets padding. `windows` has the used taps alone.
+bool PrefersTaps(const device::BoundStep& step, const GatheredConvolution& convolution,
+                 const Windows& windows);
+// The weights are packed as for gathered windows.
+std::unique_ptr<device::BoundKernel> BindTaps(const device::BoundStep& step,
+                                              const GatheredConvolution& convolution,
+                                              const Windows& windows,
+                                              runtime::PackedWeights weights,
+                                              runtime::Runtime& runtime);
 
 }  // namespace onnxifi::convolution
 

@@ -97,6 +97,10 @@ class BoundGathered final : public device::BoundKernel {
     chunk_rows_ = std::max<int64_t>(1, most_rows / gemm::BlockRows()) * gemm::BlockRows();
     chunk_rows_ = std::min(chunk_rows_, windows_.count());
     is_direct_ = result_.strides[1] == 1;
+    const WindowAxis& z = windows_.axes[0];
+    leaves_out_frames_ =
+        !windows_.has_channels_first && z.out > 1 &&
+        (z.pad > 0 || (z.out - 1) * z.stride - z.pad + (z.kernel - 1) * z.dilation >= z.in);
   }
 
   // The weights are packed.
@@ -120,8 +124,10 @@ class BoundGathered final : public device::BoundKernel {
       for (int64_t row = part.first_block; row < part.end_block;) {
         const int64_t image = row / windows_.count();
         const int64_t first = row % windows_.count();
-        const int64_t rows =
-            std::min({chunk_rows_, part.end_block - row, windows_.count() - first});
+        // A chunk's windows see the same frames.
+        const int64_t frame =
+            leaves_out_frames_ ? windows_.axes[1].out * windows_.axes[2].out : windows_.count();
+        const int64_t rows = std::min({chunk_rows_, part.end_block - row, frame - first % frame});
         RunChunk(addresses, epilogue, image, first, rows, part, scratch + thread * part_floats);
         row += rows;
       }
@@ -130,9 +136,9 @@ class BoundGathered final : public device::BoundKernel {
   }
 
   std::string Detail() const override {
-    return "chunks of " + std::to_string(chunk_rows_) + ", depth " +
-           std::to_string(convolution_.depth()) + " in blocks of " + std::to_string(block_depth_) +
-           ", " + processor::VectorName();
+    return std::string(leaves_out_frames_ ? "without frames of padding, " : "") + "chunks of " +
+           std::to_string(chunk_rows_) + ", depth " + std::to_string(convolution_.depth()) +
+           " in blocks of " + std::to_string(block_depth_) + ", " + processor::VectorName();
   }
 
  private:
@@ -170,36 +176,63 @@ class BoundGathered final : public device::BoundKernel {
     }
   }
 
+  // Of the depth of windows from `first` on, what is not of frames in the padding; of the first tap
+  // if nothing else is.
+  struct Range {
+    int64_t begin, end;
+  };
+  Range UsedDepth(int64_t first) const {
+    if (!leaves_out_frames_) return {0, convolution_.depth()};
+    const auto& [z, y, x] = windows_.axes;
+    const int64_t before = first / (y.out * x.out) * z.stride - z.pad;
+    const int64_t begin = before < 0 ? (z.dilation - 1 - before) / z.dilation : 0;
+    const int64_t end =
+        std::min(z.kernel, before >= z.in ? 0 : (z.in - 1 - before) / z.dilation + 1);
+    const int64_t depth = convolution_.depth() / z.kernel;
+    if (begin >= end) return {0, depth};
+    return {begin * depth, end * depth};
+  }
+
   void RunGroup(const gemm::Epilogue& epilogue, const float* source, int64_t group, int64_t first,
                 int64_t rows, const gemm::Part& part, const Sums& sums, float* scratch) const {
     const int64_t columns = convolution_.out_channels;
     const float* const packed = runtime::Floats(weights_) + group * convolution_.packed_size();
-    for (int64_t depth = 0; depth < convolution_.depth(); depth += block_depth_) {
-      const int64_t end_depth = std::min(convolution_.depth(), depth + block_depth_);
+    // Weights that no L2 cache holds come to it a block ahead.
+    const bool is_far = convolution_.group * convolution_.packed_size() > processor::L2Floats() / 2;
+    const auto block_at = [&](int64_t panel, int64_t depth) {
+      return packed + (panel * convolution_.depth() + depth) * gemm::PanelColumns();
+    };
+    const Range used = UsedDepth(first);
+    for (int64_t depth = used.begin; depth < used.end; depth += block_depth_) {
+      const int64_t end_depth = std::min(used.end, depth + block_depth_);
       windows_.Gather(source, first, rows, depth, end_depth, scratch);
       for (int64_t panel = part.first_panel; panel < part.end_panel; ++panel) {
         const int64_t column = panel * gemm::PanelColumns();
         // The summand is added to the first block, all else to the last.
         gemm::Epilogue own;
-        if (end_depth == convolution_.depth()) own = epilogue;
+        if (end_depth == used.end) own = epilogue;
         if (own.bias != nullptr) own.bias += group * columns + column;
-        if (depth > 0) {
+        if (depth > used.begin) {
           own.addend = sums.data + column;
           own.addend_stride = sums.row;
         } else if (sums.addend != nullptr) {
           own.addend = sums.addend + column;
           own.addend_stride = sums.addend_row;
         }
-        gemm::Multiply({scratch,
-                        end_depth - depth,
-                        packed + (panel * convolution_.depth() + depth) * gemm::PanelColumns(),
-                        sums.data + column,
-                        sums.row,
-                        rows,
-                        end_depth - depth,
-                        std::min(gemm::PanelColumns(), columns - column),
-                        {}},
-                       own, 0, 1);
+        gemm::Product product = {scratch,
+                                 end_depth - depth,
+                                 block_at(panel, depth),
+                                 sums.data + column,
+                                 sums.row,
+                                 rows,
+                                 end_depth - depth,
+                                 std::min(gemm::PanelColumns(), columns - column),
+                                 {}};
+        if (is_far) {
+          product.next_b = panel + 1 < part.end_panel ? block_at(panel + 1, depth)
+                                                      : block_at(part.first_panel, end_depth);
+        }
+        gemm::Multiply(product, own, 0, 1);
       }
     }
   }
@@ -220,6 +253,8 @@ class BoundGathered final : public device::BoundKernel {
   int64_t block_depth_ = 1, chunk_rows_ = 1;
   // Whether products write the result where it is: its channels lie innermost.
   bool is_direct_ = true;
+  // Whether windows along the outermost of three axes differ in the frames that they see.
+  bool leaves_out_frames_ = false;
 };
 
 class GatheredKernel final : public device::Kernel {
@@ -239,9 +274,11 @@ class GatheredKernel final : public device::Kernel {
     }
     Windows windows = WindowsOf(step, used);
     const bool has_planes = PrefersPlanes(step, convolution, windows);
-    const bool has_slabs =
-        !has_planes && used.count.size() == kMaxSpatialAxes && PrefersSlabs(windows, convolution);
-    windows.has_channels_first = !has_planes && !has_slabs && PrefersChannelsFirst(windows);
+    const bool has_taps = !has_planes && PrefersTaps(step, convolution, windows);
+    const bool has_slabs = !has_planes && !has_taps && used.count.size() == kMaxSpatialAxes &&
+                           PrefersSlabs(windows, convolution);
+    windows.has_channels_first =
+        !has_planes && !has_taps && !has_slabs && PrefersChannelsFirst(windows);
     const auto pack = [&](float* to) -> Status {
       ONNXIFI_ASSIGN_OR_RETURN(
           const runtime::AlignedConstant aligned,
@@ -265,6 +302,7 @@ class GatheredKernel final : public device::Kernel {
                              store_.Find(kOrders * layouts_.NumberOf(used) + order,
                                          runtime_.memory(), convolution.group * size, pack));
     if (has_planes) return BindPlanes(step, convolution, windows, std::move(packed), runtime_);
+    if (has_taps) return BindTaps(step, convolution, windows, std::move(packed), runtime_);
     if (has_slabs) {
       return BindSlabs(step, convolution, windows, std::move(packed), runtime_);
     }

@@ -34,15 +34,19 @@ struct Strip {
   int64_t size;  // in floats
 };
 
-Strip StripOf(const Convolution& convolution) {
+// Of `batch` images there are strips enough for several parts of each of `threads` threads.
+Strip StripOf(const Convolution& convolution, int64_t batch, int64_t threads) {
   const int64_t most_floats = processor::L1Floats() * 2 / 3;
   Strip strip{};
   strip.width = (convolution.out_width - 1) * convolution.stride_x +
                 (convolution.kernel_width - 1) * convolution.dilation_x + 1;
   const int64_t floats_per_row =
       std::max<int64_t>(1, convolution.in_channels * convolution.stride_y * strip.width);
-  strip.out_rows = std::clamp<int64_t>(most_floats / floats_per_row, 1,
-                                       std::max<int64_t>(1, convolution.out_height));
+  const int64_t parts = threads > 1 ? threads * threads::ThreadPool::kPartsPerThread : 1;
+  const int64_t most_rows =
+      std::min(convolution.out_height, (batch * convolution.out_height + parts - 1) / parts);
+  strip.out_rows =
+      std::clamp<int64_t>(most_floats / floats_per_row, 1, std::max<int64_t>(1, most_rows));
   strip.in_rows = (strip.out_rows - 1) * convolution.stride_y +
                   (convolution.kernel_height - 1) * convolution.dilation_y + 1;
   strip.size = convolution.in_channels * strip.in_rows * strip.width;
@@ -58,7 +62,7 @@ class BoundPlanar final : public device::BoundKernel {
         batch_(step.domain[0]),
         weights_(std::move(weights)),
         images_(step, convolution),
-        strip_(StripOf(convolution)) {
+        strip_(StripOf(convolution, batch_, runtime.pool().thread_count())) {
     const bool is_row_whole = convolution.dilation_x == 1;
     depth_ = is_row_whole ? convolution.kernel_width : 1;
     const int64_t rows = convolution.in_channels * convolution.kernel_height;
@@ -80,9 +84,11 @@ class BoundPlanar final : public device::BoundKernel {
     threads::ThreadPool& pool = runtime_.pool();
     const int64_t strips =
         batch_ * ((convolution_.out_height + strip_.out_rows - 1) / strip_.out_rows);
+    // To write a sum takes as long as so many multiply-adds: of a kernel of few taps, most of it.
+    constexpr int64_t kMultiplyAddsPerSum = 16;
     const gemm::Work work = {strips, strip_.out_rows * convolution_.out_width,
-                             WindowDepth(convolution_), GroupPanels(convolution_),
-                             /*are_panels_divided=*/false};
+                             WindowDepth(convolution_) + kMultiplyAddsPerSum,
+                             GroupPanels(convolution_), /*are_panels_divided=*/false};
     const gemm::Grid grid = gemm::ChooseGrid(work, pool.thread_count());
     ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
                              runtime_.work_memory().Lend(gemm::ThreadsOf(grid, pool) * strip_.size *

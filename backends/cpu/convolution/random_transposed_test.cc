@@ -65,18 +65,20 @@ struct Layout {
 
 class RandomTransposed {
  public:
-  explicit RandomTransposed(uint32_t seed) : random_(seed) {
+  RandomTransposed(uint32_t seed, bool is_few) : random_(seed), is_few_(is_few) {
     const auto axes = static_cast<size_t>(Roll(1, 3));
-    const int64_t group = Chance(25) ? Roll(2, 3) : 1;
+    const int64_t group = !is_few && Chance(25) ? Roll(2, 3) : 1;
     const int64_t in = group * (Chance(20) ? Roll(60, 90) : Roll(1, 12));
-    const int64_t out = group * Roll(8, 40);
+    const int64_t out = is_few ? Roll(1, 7) : group * Roll(8, 40);
     contract_.form = Contract::Form::kConvTranspose;
     contract_.group = group;
     contract_.inner = {in / group};
     std::vector<int64_t> source = {Roll(1, 2), in}, result = {source[0], out};
     std::vector<int64_t> weights = {in, out / group};
     for (size_t axis = 0; axis < axes; ++axis) {
-      const int64_t kernel = Roll(1, axes == 1 ? 9 : 4);
+      // Taps and outputs are at least as many as a vector of AVX2 has lanes.
+      const int64_t least = !is_few ? 1 : axes == 1 ? 8 : axes == 2 ? 3 : 2;
+      const int64_t kernel = Roll(least, axes == 1 ? 9 : 4);
       const int64_t stride = Roll(1, axes == 1 ? 5 : 3);
       const int64_t pad = Roll(0, kernel - 1);
       const int64_t extent = Roll(1, axes == 1 ? 40 : 6);
@@ -105,7 +107,7 @@ class RandomTransposed {
       bias_ = AddRead(out, Buffer::Kind::kConstant, strides);
       sum = sum + Load(program_.exprs, kFloat, bias_);
     }
-    if (Chance(40)) {
+    if (!is_few && Chance(40)) {
       addend_layout_ = Layout::Of(result, /*is_planar=*/false, Roll(0, 3));
       addend_ = AddRead(addend_layout_.size, Buffer::Kind::kTemporary, addend_layout_.strides);
       sum = sum + Load(program_.exprs, kFloat, addend_);
@@ -122,7 +124,8 @@ class RandomTransposed {
   }
 
   void Check(Device& device) {
-    const auto recipe = convolution::SelectTransposed({program_, step_});
+    const auto recipe = is_few_ ? convolution::SelectFewTransposed({program_, step_})
+                                : convolution::SelectTransposed({program_, step_});
     ASSERT_TRUE(recipe.ok()) << recipe.status().Text();
     auto kernel = device.Build(**recipe);
     ASSERT_TRUE(kernel.ok());
@@ -226,6 +229,7 @@ class RandomTransposed {
   }
 
   std::mt19937 random_;
+  const bool is_few_;
   program::Program program_;
   program::Step step_;
   Contract contract_;
@@ -235,13 +239,13 @@ class RandomTransposed {
   std::vector<std::vector<float>> data_;  // by buffer
 };
 
-void Compare(int threads, uint32_t first_seed, uint32_t end_seed) {
+void Compare(int threads, uint32_t first_seed, uint32_t end_seed, bool is_few = false) {
   auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
                                base::Log(base::LogLevel::kWarning));
   ASSERT_TRUE(device.ok()) << device.status().Text();
   for (uint32_t seed = first_seed; seed < end_seed; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    RandomTransposed(seed).Check(**device);
+    RandomTransposed(seed, is_few).Check(**device);
     if (testing::Test::HasFatalFailure()) return;
   }
 }
@@ -251,6 +255,17 @@ TEST(RandomTransposedTest, AgreesWithFloat64OnAnyThreads) {
     Compare(threads, static_cast<uint32_t>(threads) * 100,
             static_cast<uint32_t>(threads) * 100 + 40);
   }
+}
+
+TEST(RandomTransposedTest, AgreesToFewOutputs) {
+  for (const int threads : {1, 2, 3}) {
+    Compare(threads, static_cast<uint32_t>(threads) * 100 + 5000,
+            static_cast<uint32_t>(threads) * 100 + 5060, /*is_few=*/true);
+  }
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    Compare(/*threads=*/2, 6000, 6015, /*is_few=*/true);
+  });
 }
 
 TEST(RandomTransposedTest, AgreesOnEveryInstructionSet) {

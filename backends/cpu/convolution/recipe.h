@@ -70,6 +70,9 @@ runtime::RecipeResult SelectFewChannels(const device::Facts& facts);
 // A transposed convolution without gaps in its kernel, with any strides and padding. The step is
 // one.
 runtime::RecipeResult SelectTransposed(const device::Facts& facts);
+// The same to fewer outputs than a vector has lanes, with gaps along all axes but the last, in any
+// memory.
+runtime::RecipeResult SelectFewTransposed(const device::Facts& facts);
 
 // Of float64, along one to three axes, transposed or not, whatever the strides; a tensor may be
 // added to the sums. The step is a convolution of either kind.

@@ -28,7 +28,11 @@ using base::Status;
 using program::Contract;
 using Numbers = std::array<int64_t, kMaxSpatialAxes>;
 
-// The axes of a step, outermost first, those that it has not being of one element.
+constexpr int64_t kMaxPhases = 64;
+
+// The axes of a step, outermost first, those that it has not being of one element. Along an axis
+// with a single pixel of input the stride changes nothing: it is as long as the kernel there, so
+// that each window is that pixel, unless the phases would be too many.
 struct Axes {
   Numbers in, out, kernel, stride, pad;
 
@@ -48,6 +52,18 @@ struct Axes {
       stride[axis] = contract.strides[own];
       pad[axis] = step.Number(contract.pads_begin[own]);
     }
+    for (size_t axis = 0; axis < kMaxSpatialAxes; ++axis) {
+      const int64_t others = stride[0] * stride[1] * stride[2] / stride[axis];
+      if (in[axis] == 1 && kernel[axis] > stride[axis] && others <= kMaxPhases / kernel[axis]) {
+        stride[axis] = kernel[axis];
+      }
+    }
+  }
+
+  // A number for weights that are packed for these strides.
+  int Layout() const {
+    return static_cast<int>((stride[0] * (kMaxPhases + 1) + stride[1]) * (kMaxPhases + 1) +
+                            stride[2]);
   }
 };
 
@@ -159,7 +175,7 @@ class BoundTransposed final : public device::BoundKernel {
         axes_(step) {
     const Numbers source = StridesOf(source_);
     const Packing packing = {convolution_, axes_.kernel, axes_.stride};
-    packing.ForPhases([&](const Numbers& remainder, int64_t packed) {
+    const int64_t floats = packing.ForPhases([&](const Numbers& remainder, int64_t packed) {
       Phase phase;
       phase.remainder = remainder;
       phase.packed = packed;
@@ -193,10 +209,13 @@ class BoundTransposed final : public device::BoundKernel {
     // As gathered windows: a panel of a block takes half of the L1 cache, a chunk half of the L2.
     block_depth_ = std::clamp<int64_t>(processor::L1Floats() / 2 / gemm::PanelColumns(), 64, 1024);
     chunk_windows_ = std::max<int64_t>(processor::L2Floats() / 2 / block_depth_, 1);
-    for (const Phase& phase : phases_) {
-      max_windows_ = std::max(max_windows_, RowsOf(phase) * phase.windows.axes[2].out);
-    }
+    is_far_ = floats > processor::L2Floats() / 2;
     is_planar_ = result_.strides[1] != 1;
+    for (const Phase& phase : phases_) {
+      const int64_t windows = RowsOf(phase) * phase.windows.axes[2].out;
+      max_windows_ = std::max(max_windows_, windows);
+      if (IsTurned(phase)) max_turned_ = std::max(max_turned_, windows);
+    }
   }
 
   // The weights are packed.
@@ -221,7 +240,7 @@ class BoundTransposed final : public device::BoundKernel {
     const int64_t worth = std::clamp<int64_t>(products / kWorthAThread, 1, count);
     const int64_t parts = pool.CountParts(worth);
     const int64_t part_floats =
-        max_windows_ * (block_depth_ + (is_planar_ ? convolution_.out_channels : 0));
+        max_windows_ * block_depth_ + max_turned_ * convolution_.out_channels;
     ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
                              runtime_.work_memory().Lend(pool.ThreadsOf(parts) * part_floats *
                                                          static_cast<int64_t>(sizeof(float))));
@@ -248,7 +267,20 @@ class BoundTransposed final : public device::BoundKernel {
   };
 
   int64_t RowsOf(const Phase& phase) const {
-    return std::max<int64_t>(1, chunk_windows_ / std::max<int64_t>(1, phase.windows.axes[2].out));
+    const int64_t most =
+        IsTurned(phase)
+            ? std::min(chunk_windows_,
+                       processor::L2Floats() / 4 / std::max<int64_t>(1, convolution_.out_channels))
+            : chunk_windows_;
+    return std::max<int64_t>(1, most / std::max<int64_t>(1, phase.windows.axes[2].out));
+  }
+
+  // Whether sums go to a copy first: where channels of the result lie apart, and where rows are so
+  // narrow that blocks of several of them are worth it.
+  bool IsTurned(const Phase& phase) const {
+    const int64_t width = phase.windows.axes[2].out;
+    return is_planar_ || (!phase.is_direct && !epilogue_.addend() &&
+                          width < 3 * gemm::BlockRows() && width % gemm::BlockRows() != 0);
   }
 
   // The first result of a row, or what is added to it, from that of the image and channel.
@@ -282,15 +314,22 @@ class BoundTransposed final : public device::BoundKernel {
                         group * columns * addend.strides[1];
         target.addend_strides = StridesOf(addend);
       }
-      target.results = is_planar_ ? turned : result;
-      target.result_pixel = is_planar_ ? columns : pixel;
+      target.is_turned = IsTurned(phase);
+      target.results = target.is_turned ? turned : result;
+      target.result_pixel = target.is_turned ? columns : pixel;
       const float* const source = gemm::FloatsAt(addresses, source_) +
                                   item.image * source_.strides[0] +
                                   group * convolution_.in_channels * source_.strides[1];
       MultiplyRows(item, target, source, scratch);
-      for (int64_t row = 0; is_planar_ && row < item.rows; ++row) {
+      for (int64_t row = 0; target.is_turned && row < item.rows; ++row) {
         float* const to = result + OffsetOf(phase, strides, item.row + row);
         const float* const from = turned + row * width * columns;
+        if (!is_planar_) {
+          for (int64_t k = 0; k < width; ++k) {
+            std::copy_n(from + k * columns, columns, to + k * pixel);
+          }
+          continue;
+        }
         for (int64_t column = 0; column < columns; ++column) {
           for (int64_t k = 0; k < width; ++k) {
             to[column * result_.strides[1] + k * pixel] = from[k * columns + column];
@@ -304,6 +343,7 @@ class BoundTransposed final : public device::BoundKernel {
   struct Target {
     const gemm::Epilogue* epilogue = nullptr;
     int64_t group = 0;
+    bool is_turned = false;
     float* results = nullptr;
     int64_t result_pixel = 0;
     const float* addend = nullptr;  // of the image and group
@@ -318,13 +358,20 @@ class BoundTransposed final : public device::BoundKernel {
     const int64_t depth = phase.windows.depth();
     const float* const packed =
         runtime::Floats(weights_) + phase.packed + target.group * gemm::PackedSize(depth, columns);
+    // Without gaps between them and without a summand, all rows are those of one product.
+    const bool is_joined = target.is_turned && !phase.is_direct && target.addend == nullptr;
+    const int64_t rows = is_joined ? 1 : item.rows;
+    const auto block_at = [&](int64_t column, int64_t at) {
+      return packed + column / gemm::PanelColumns() * depth * gemm::PanelColumns() +
+             at * gemm::PanelColumns();
+    };
     for (int64_t first = 0; first < depth; first += block_depth_) {
       const int64_t end = std::min(depth, first + block_depth_);
       if (!phase.is_direct) {
         phase.windows.Gather(source, item.row * width, item.rows * width, first, end, scratch);
       }
       for (int64_t column = 0; column < columns; column += gemm::PanelColumns()) {
-        for (int64_t row = 0; row < item.rows; ++row) {
+        for (int64_t row = 0; row < rows; ++row) {
           gemm::Product product{};
           product.a = scratch + row * width * (end - first);
           product.a_stride = end - first;
@@ -332,13 +379,16 @@ class BoundTransposed final : public device::BoundKernel {
             product.a = source + PixelOf(phase, item.row + row) + first;
             product.a_stride = phase.windows.axes[2].source_stride;
           }
-          product.b = packed + column / gemm::PanelColumns() * depth * gemm::PanelColumns() +
-                      first * gemm::PanelColumns();
+          product.b = block_at(column, first);
+          if (is_far_ && row == 0) {
+            const int64_t next = column + gemm::PanelColumns();
+            product.next_b = next < columns ? block_at(next, first) : block_at(0, end);
+          }
           product.c = target.results + column +
-                      (is_planar_ ? row * width * columns
-                                  : OffsetOf(phase, StridesOf(result_), item.row + row));
+                      (target.is_turned ? row * width * columns
+                                        : OffsetOf(phase, StridesOf(result_), item.row + row));
           product.c_stride = target.result_pixel;
-          product.rows = width;
+          product.rows = is_joined ? item.rows * width : width;
           product.depth = end - first;
           product.columns = std::min(gemm::PanelColumns(), columns - column);
           // The summand is added to the first block, all else to the last.
@@ -377,7 +427,10 @@ class BoundTransposed final : public device::BoundKernel {
   std::vector<Phase> phases_;
   int64_t block_depth_ = 1, chunk_windows_ = 1;
   int64_t max_windows_ = 0;  // windows of an item, at most
+  int64_t max_turned_ = 0;   // the same of one whose sums go to a copy
   bool is_planar_ = false;   // channels of the result lie apart
+  // No L2 cache holds the weights: they come to it a block ahead.
+  bool is_far_ = false;
 };
 
 class TransposedKernel final : public device::Kernel {
@@ -403,7 +456,7 @@ class TransposedKernel final : public device::Kernel {
       return base::Ok();
     };
     ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(/*layout=*/0, runtime_.memory(), floats, pack));
+                             store_.Find(axes.Layout(), runtime_.memory(), floats, pack));
     return std::unique_ptr<device::BoundKernel>(
         std::make_unique<BoundTransposed>(step, convolution_, std::move(packed), runtime_));
   }
@@ -444,7 +497,6 @@ runtime::RecipeResult SelectTransposed(const device::Facts& facts) {
                   "A group has " + std::to_string(convolution.out_channels) + " outputs; below " +
                       std::to_string(kMinColumns) + " most of a vector would stay empty.");
   }
-  constexpr int64_t kMaxPhases = 64;
   int64_t phases = 1;
   for (size_t axis = 0; axis < contract.strides.size(); ++axis) {
     if (contract.dilations[axis] != 1) {

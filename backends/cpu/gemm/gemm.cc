@@ -299,7 +299,9 @@ void MultiplyColumns(const Product& product, std::span<const int64_t> pieces,
                  product.a_stride,
                  b,
                  b_third,
-                 /*next=*/vectors > kVectors ? b_third + depth * panel_columns : b_third,
+                 /*next=*/product.next_b != nullptr ? product.next_b
+                 : vectors > kVectors               ? b_third + depth * panel_columns
+                                                    : b_third,
                  /*next_step=*/(panel_columns + blocks - 1) / blocks,
                  product.c + column,
                  product.c_stride,
@@ -309,7 +311,8 @@ void MultiplyColumns(const Product& product, std::span<const int64_t> pieces,
                  epilogue.bias == nullptr ? nullptr : epilogue.bias + column,
                  epilogue.addend == nullptr ? nullptr : epilogue.addend + column,
                  product.is_c_far};
-  const bool is_b_near = depth * product.columns <= processor::L2Floats() / 16;
+  const bool is_b_near =
+      product.next_b == nullptr && depth * product.columns <= processor::L2Floats() / 16;
   const int half = kHasHalves && columns - (vectors - 1) * lanes <= lanes / 2 ? 1 : 0;
   const auto& functions =
       is_b_near ? kFunctionsOfNear.of[half][vectors] : kFunctions.of[half][vectors];

@@ -50,6 +50,9 @@ struct Product {
   std::span<const int64_t> pieces;
   // Whether C is so large that it comes from memory before it is stored.
   bool is_c_far = false;
+  // A panel of as many rows that is read by another product after this one, and comes to the L2
+  // cache meanwhile. Null: none but those behind B.
+  const float* next_b = nullptr;
 };
 
 // C = epilogue(A * B) for the columns of panels [first_panel, end_panel). Each element is the sum

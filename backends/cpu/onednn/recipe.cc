@@ -171,7 +171,8 @@ class Kernel final : public device::Kernel {
     }
     if (otherwise_ != nullptr) {
       ONNXIFI_ASSIGN_OR_RETURN(bound, otherwise_->Bind(step, constants));
-      std::string detail = std::string(otherwise_name_) + ": " + reasons;
+      std::string detail =
+          std::string(otherwise_name_) + ": " + reasons + " (" + bound->Detail() + ")";
       return std::unique_ptr<device::BoundKernel>(
           std::make_unique<Instead>(std::move(bound), std::move(detail)));
     }

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SelectFewTransposed and its kernel: a transposed convolution to fewer outputs than a vector has
+// lanes, as decoders end with. Each pixel of the input times all taps and outputs is one product,
+// whose columns fill vectors; a row of the result then adds up what lies at its positions. Of a
+// pixel, the taps along the last axis and their outputs lie side by side in both.
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu/convolution/recipe.h"
+#include "backends/cpu/convolution/used_taps.h"
+#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/step_epilogue.h"
+#include "backends/cpu/gemm/vector_matrix.h"
+#include "backends/cpu/processor/processor.h"
+#include "backends/cpu/runtime/aligned_constant.h"
+#include "backends/cpu/runtime/packed_weights.h"
+
+namespace onnxifi::convolution {
+namespace {
+
+using base::Code;
+using base::Status;
+using program::Contract;
+
+constexpr int64_t kMaxOutputs = 7;
+
+// One axis of the step; those that it has not are of one element.
+struct Axis {
+  int64_t in = 1, out = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
+  int64_t source_stride = 0, result_stride = 0;
+
+  // The positions [first, end) of the input that results [begin, end_out) are made of.
+  int64_t FirstIn(int64_t begin) const {
+    const int64_t from = begin + pad - (kernel - 1) * dilation;
+    return from > 0 ? std::min(in, (from + stride - 1) / stride) : 0;
+  }
+  int64_t EndIn(int64_t end_out) const {
+    return std::clamp<int64_t>((end_out - 1 + pad) / stride + 1, 0, in);
+  }
+  // The tap through which position `from` reaches result `to`; negative: none does.
+  int64_t TapOf(int64_t from, int64_t to) const {
+    const int64_t distance = to + pad - from * stride;
+    if (distance < 0 || distance % dilation != 0 || distance / dilation >= kernel) return -1;
+    return distance / dilation;
+  }
+};
+using Axes = std::array<Axis, kMaxSpatialAxes>;
+
+Axes AxesOf(const device::BoundStep& step) {
+  const Contract& contract = *step.step->As<Contract>();
+  const size_t spatial = contract.a_spatial.size();
+  Axes axes;
+  for (size_t own = 0; own < spatial; ++own) {
+    axes[kMaxSpatialAxes - spatial + own] = {step.Number(contract.a_spatial[own]),
+                                             step.domain[kFirstSpatial + own],
+                                             step.Number(contract.inner[1 + own]),
+                                             contract.strides[own],
+                                             contract.dilations[own],
+                                             step.Number(contract.pads_begin[own]),
+                                             step.reads[0].strides[kFirstSpatial + own],
+                                             step.writes[0].strides[kFirstSpatial + own]};
+  }
+  return axes;
+}
+
+// Columns are taps, the last axis innermost, and then outputs.
+void PackColumns(const float* weights, const device::BoundView& view, const Axes& axes,
+                 int64_t channels, int64_t outputs, float* packed) {
+  const int64_t taps = axes[0].kernel * axes[1].kernel * axes[2].kernel;
+  const size_t spatial = view.strides.size() - kFirstSpatial;
+  std::vector<float> rows(static_cast<size_t>(channels * taps * outputs));
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    const float* first = weights;
+    int64_t rest = tap;
+    for (size_t own = spatial; own-- > 0;) {
+      const int64_t kernel = axes[kMaxSpatialAxes - spatial + own].kernel;
+      first += rest % kernel * view.strides[kFirstSpatial + own];
+      rest /= kernel;
+    }
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t m = 0; m < outputs; ++m) {
+        rows[static_cast<size_t>((c * taps + tap) * outputs + m)] =
+            first[c * view.strides[0] + m * view.strides[1]];
+      }
+    }
+  }
+  const int64_t columns = taps * outputs;
+  const int64_t panels = (columns + gemm::PanelColumns() - 1) / gemm::PanelColumns();
+  gemm::PackPanels({rows.data(), columns, 1}, channels, columns, 0, panels, packed);
+}
+
+class BoundFewTransposed final : public device::BoundKernel {
+ public:
+  BoundFewTransposed(const device::BoundStep& step, const gemm::StepEpilogue& epilogue,
+                     int64_t channels, runtime::PackedWeights weights, runtime::Runtime& runtime)
+      : runtime_(runtime),
+        weights_(std::move(weights)),
+        epilogue_(epilogue, step),
+        source_(step.reads[0]),
+        result_(step.writes[0]),
+        batch_(step.domain[0]),
+        outputs_(step.domain[1]),
+        channels_(channels),
+        axes_(AxesOf(step)) {
+    const Axis& x = axes_[2];
+    columns_ = axes_[0].kernel * axes_[1].kernel * x.kernel * outputs_;
+    pixels_.channels = channels_;
+    pixels_.channel_stride = source_.strides[1];
+    for (size_t axis = 0; axis < kMaxSpatialAxes; ++axis) {
+      const Axis& own = axes_[axis];
+      pixels_.axes[axis] = {own.in, own.in, 1, 1, 1, 0, own.source_stride};
+    }
+    const auto follows = [&](const Axis& axis, int64_t distance) {
+      return axis.in == 1 || axis.source_stride == distance;
+    };
+    is_direct_ = (source_.strides[1] == 1 || channels_ == 1) &&
+                 follows(axes_[1], x.source_stride * x.in) &&
+                 follows(axes_[0], x.source_stride * x.in * axes_[1].in);
+    // The axis that is divided: the first along which there is more than one pixel.
+    while (divided_ + 1 < kMaxSpatialAxes && axes_[divided_].in == 1) ++divided_;
+    for (size_t axis = divided_ + 1; axis < kMaxSpatialAxes; ++axis) slice_ *= axes_[axis].in;
+    // Products of a chunk stay in the L2 cache; at its ends it computes what others do, too.
+    const Axis& own = axes_[divided_];
+    const int64_t most_in =
+        std::max<int64_t>(1, processor::L2Floats() / 2 / std::max<int64_t>(1, slice_ * columns_));
+    constexpr int64_t kPartsPerThread = 2;
+    const int64_t threads = runtime.pool().thread_count();
+    const int64_t parts = threads > 1 ? threads * kPartsPerThread : 1;
+    const int64_t least = std::max<int64_t>(1, 4 * own.kernel * own.dilation);
+    chunk_ = std::max((own.out * batch_ + parts - 1) / parts, least);
+    chunk_ = std::clamp<int64_t>(std::min(chunk_, most_in * own.stride), 1,
+                                 std::max<int64_t>(1, own.out));
+    for (int64_t begin = 0; begin < own.out; begin += chunk_) {
+      const int64_t end = std::min(own.out, begin + chunk_);
+      most_pixels_ = std::max(most_pixels_, (own.EndIn(end) - own.FirstIn(begin)) * slice_);
+    }
+    row_ = divided_ + 1 == kMaxSpatialAxes ? chunk_ : x.out;
+    row_in_ = divided_ + 1 == kMaxSpatialAxes ? most_pixels_ : x.in;
+  }
+
+  // The weights are packed.
+  bool ReadsAtRun(int read) const override { return read != 1; }
+
+  Status Run(device::Addresses addresses) const override {
+    const int64_t out = axes_[divided_].out;
+    const int64_t chunks = (out + chunk_ - 1) / chunk_;
+    const int64_t items = batch_ * chunks;
+    if (items == 0 || axes_[0].out * axes_[1].out * axes_[2].out == 0) return base::Ok();
+    threads::ThreadPool& pool = runtime_.pool();
+    const int64_t products =
+        batch_ * axes_[0].in * axes_[1].in * axes_[2].in * channels_ * columns_;
+    constexpr int64_t kWorthAThread = 1 << 17;
+    const int64_t parts = pool.CountParts(std::clamp<int64_t>(products / kWorthAThread, 1, items));
+    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
+                             runtime_.work_memory().Lend(pool.ThreadsOf(parts) * PartFloats() *
+                                                         static_cast<int64_t>(sizeof(float))));
+    auto* const scratch = reinterpret_cast<float*>(lease.data());
+    const gemm::Epilogue epilogue = epilogue_.At(addresses);
+    pool.ForEachPart(parts, [&](int64_t part, int thread) {
+      for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) {
+        const int64_t begin = item % chunks * chunk_;
+        RunChunk(addresses, epilogue, item / chunks, begin, std::min(out, begin + chunk_),
+                 scratch + thread * PartFloats());
+      }
+    });
+    return base::Ok();
+  }
+
+  std::string Detail() const override {
+    return "chunks of " + std::to_string(chunk_) + ", " + std::to_string(columns_) + " columns, " +
+           processor::VectorName();
+  }
+
+ private:
+  // Gathered pixels, their products, a row of sums, one of an output, and its bias.
+  int64_t GatheredFloats() const { return is_direct_ ? 0 : most_pixels_ * channels_; }
+  int64_t SumFloats() const {
+    return (std::max<int64_t>(0, row_in_ - 1) * axes_[2].stride + axes_[2].kernel) * outputs_;
+  }
+  int64_t PartFloats() const {
+    return GatheredFloats() + most_pixels_ * columns_ + SumFloats() + 2 * row_;
+  }
+
+  // Results [begin, end) along the divided axis.
+  void RunChunk(device::Addresses addresses, const gemm::Epilogue& epilogue, int64_t image,
+                int64_t begin, int64_t end, float* scratch) const {
+    const Axis& own = axes_[divided_];
+    const int64_t first = own.FirstIn(begin), last = std::max(first, own.EndIn(end));
+    const int64_t pixels = (last - first) * slice_;
+    float* const products = scratch + GatheredFloats();
+    if (pixels > 0) {
+      const float* const source = gemm::FloatsAt(addresses, source_) + image * source_.strides[0];
+      gemm::Product product{};
+      product.a = source + first * own.source_stride;
+      product.a_stride = axes_[2].source_stride;
+      if (!is_direct_) {
+        pixels_.Gather(source, first * slice_, pixels, 0, channels_, scratch);
+        product.a = scratch;
+        product.a_stride = channels_;
+      }
+      product.b = runtime::Floats(weights_);
+      product.c = products;
+      product.c_stride = columns_;
+      product.rows = pixels;
+      product.depth = channels_;
+      product.columns = columns_;
+      gemm::Multiply(product, {}, 0, (columns_ + gemm::PanelColumns() - 1) / gemm::PanelColumns());
+    }
+    const Range whole[2] = {{0, axes_[0].out}, {0, axes_[1].out}};
+    const Range chunk = {begin, end};
+    const Range z = divided_ == 0 ? chunk : whole[0], y = divided_ == 1 ? chunk : whole[1];
+    const Range x = divided_ == 2 ? chunk : Range{0, axes_[2].out};
+    const std::array<Range, 2> in = {divided_ == 0 ? Range{first, last} : Range{0, axes_[0].in},
+                                     divided_ == 1 ? Range{first, last} : Range{0, axes_[1].in}};
+    const Range in_x = divided_ == 2 ? Range{first, last} : Range{0, axes_[2].in};
+    float* const sums = products + most_pixels_ * columns_;
+    for (int64_t at_z = z.begin; at_z < z.end; ++at_z) {
+      for (int64_t at_y = y.begin; at_y < y.end; ++at_y) {
+        AddRow(products, {at_z, at_y}, in, in_x, sums);
+        float* const result = gemm::FloatsAt(addresses, result_) + image * result_.strides[0] +
+                              at_z * axes_[0].result_stride + at_y * axes_[1].result_stride;
+        FinishRow(epilogue, sums, x, in_x, result, sums + SumFloats());
+      }
+    }
+  }
+
+  struct Range {
+    int64_t begin, end;
+    int64_t size() const { return end - begin; }
+  };
+
+  // The sums of a row of the result, from the first position that its first pixel reaches.
+  void AddRow(const float* products, const std::array<int64_t, 2>& at,
+              const std::array<Range, 2>& in, const Range& in_x, float* sums) const {
+    const int64_t width = axes_[2].kernel * outputs_;
+    const int64_t step = axes_[2].stride * outputs_;
+    std::fill_n(sums, SumFloats(), 0.0F);
+    for (int64_t z = in[0].begin; z < in[0].end; ++z) {
+      const int64_t tap_z = axes_[0].TapOf(z, at[0]);
+      if (tap_z < 0) continue;
+      for (int64_t y = in[1].begin; y < in[1].end; ++y) {
+        const int64_t tap_y = axes_[1].TapOf(y, at[1]);
+        if (tap_y < 0) continue;
+        const int64_t row = (z - in[0].begin) * in[1].size() + y - in[1].begin;
+        const float* from =
+            products + row * in_x.size() * columns_ + (tap_z * axes_[1].kernel + tap_y) * width;
+        float* to = sums;
+        for (int64_t x = 0; x < in_x.size(); ++x) {
+          for (int64_t k = 0; k < width; ++k) to[k] += from[k];
+          from += columns_;
+          to += step;
+        }
+      }
+    }
+  }
+
+  // Results `x` of a row out of its sums, which begin where pixel in_x.begin does.
+  void FinishRow(const gemm::Epilogue& epilogue, const float* sums, const Range& x,
+                 const Range& in_x, float* result, float* own) const {
+    const Axis& axis = axes_[2];
+    const int64_t moved = axis.pad - in_x.begin * axis.stride;
+    const int64_t reach = in_x.size() > 0 ? (in_x.size() - 1) * axis.stride + axis.kernel : 0;
+    float* const bias = own + row_;
+    const bool is_planar = axis.result_stride == 1;
+    for (int64_t m = 0; m < outputs_; ++m) {
+      for (int64_t k = x.begin; k < x.end; ++k) {
+        const int64_t from = k + moved;
+        own[k - x.begin] = from >= 0 && from < reach ? sums[from * outputs_ + m] : 0.0F;
+      }
+      gemm::Epilogue last = epilogue;
+      if (epilogue.bias != nullptr) {
+        std::fill_n(bias, x.size(), epilogue.bias[m]);
+        last.bias = bias;
+      }
+      float* const to = result + m * result_.strides[1] + x.begin * axis.result_stride;
+      gemm::FinishSums({own, row_, 0, 1}, last, 1, 0, x.size(), is_planar ? to : own, row_);
+      if (is_planar) continue;
+      for (int64_t k = 0; k < x.size(); ++k) to[k * axis.result_stride] = own[k];
+    }
+  }
+
+  runtime::Runtime& runtime_;
+  const runtime::PackedWeights weights_;
+  const gemm::BoundEpilogue epilogue_;
+  const device::BoundView source_, result_;
+  const int64_t batch_, outputs_, channels_;
+  const Axes axes_;
+  Windows pixels_;
+  int64_t columns_ = 1;
+  size_t divided_ = 0;
+  int64_t slice_ = 1;                    // pixels of one position along the divided axis
+  int64_t chunk_ = 1, most_pixels_ = 0;  // of the result along it; of the input for a chunk
+  int64_t row_ = 1, row_in_ = 1;         // a row of a chunk, of the result and of the input
+  bool is_direct_ = false;               // pixels are read where they lie
+};
+
+class FewTransposedKernel final : public device::Kernel {
+ public:
+  FewTransposedKernel(const gemm::StepEpilogue& epilogue, runtime::Runtime& runtime)
+      : epilogue_(epilogue), runtime_(runtime) {}
+
+  base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
+                                                          device::Addresses constants) override {
+    const device::BoundView& view = step.reads[1];
+    const Axes axes = AxesOf(step);
+    const int64_t channels = step.Number(step.step->As<Contract>()->inner[0]);
+    const int64_t outputs = step.domain[1];
+    const int64_t columns = axes[0].kernel * axes[1].kernel * axes[2].kernel * outputs;
+    const auto pack = [&](float* to) -> Status {
+      ONNXIFI_ASSIGN_OR_RETURN(
+          const runtime::AlignedConstant aligned,
+          runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
+                                           runtime::ConstantBytes(step, view.buffer)));
+      PackColumns(reinterpret_cast<const float*>(aligned.data()) + view.offset, view, axes,
+                  channels, outputs, to);
+      return base::Ok();
+    };
+    ONNXIFI_ASSIGN_OR_RETURN(
+        runtime::PackedWeights packed,
+        store_.Find(/*layout=*/0, runtime_.memory(), gemm::PackedSize(channels, columns), pack));
+    return std::unique_ptr<device::BoundKernel>(std::make_unique<BoundFewTransposed>(
+        step, epilogue_, channels, std::move(packed), runtime_));
+  }
+
+ private:
+  const gemm::StepEpilogue epilogue_;
+  runtime::Runtime& runtime_;
+  runtime::WeightStore store_;
+};
+
+class FewTransposedRecipe final : public Recipe {
+ public:
+  explicit FewTransposedRecipe(const gemm::StepEpilogue& epilogue)
+      : Recipe("transposed to few outputs"), epilogue_(epilogue) {}
+
+  bool TakesAnyAddress(int read) const override { return read == 1; }
+  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
+    return std::make_unique<FewTransposedKernel>(epilogue_, runtime);
+  }
+
+ private:
+  const gemm::StepEpilogue epilogue_;
+};
+
+}  // namespace
+
+runtime::RecipeResult SelectFewTransposed(const device::Facts& facts) {
+  const program::Step& step = facts.step;
+  ONNXIFI_RETURN_IF_ERROR(CheckGathered(facts));
+  const Contract& contract = *step.As<Contract>();
+  const int64_t outputs = step.domain[1].constant();
+  if (contract.group != 1 || outputs > kMaxOutputs) {
+    return Status(Code::kUnsupportedShape, "The convolution has " + std::to_string(outputs) +
+                                               " outputs in " + std::to_string(contract.group) +
+                                               " groups; the kernel has at most " +
+                                               std::to_string(kMaxOutputs) + " in one.");
+  }
+  // Below, most of a vector of columns stays empty.
+  constexpr int64_t kMinColumns = 8;
+  int64_t columns = outputs;
+  for (size_t axis = 1; axis < contract.inner.size(); ++axis) {
+    columns *= contract.inner[axis].constant();
+  }
+  if (columns < kMinColumns) {
+    return Status(Code::kUnsupportedShape, "There are " + std::to_string(columns) +
+                                               " taps of outputs, below " +
+                                               std::to_string(kMinColumns) + ".");
+  }
+  if (contract.dilations.back() != 1) {
+    return Status(Code::kUnsupportedAttribute, "The last dilation is " +
+                                                   std::to_string(contract.dilations.back()) +
+                                                   "; the kernel has 1.");
+  }
+  for (const program::Dim& pad : contract.pads_begin) {
+    if (pad.LowerBound() < 0) {
+      return Status(Code::kUnsupportedShape, "A padding may be negative.");
+    }
+  }
+  ONNXIFI_ASSIGN_OR_RETURN(const gemm::StepEpilogue epilogue,
+                           gemm::SelectEpilogue(facts, /*channel_axis=*/1));
+  if (epilogue.addend >= 0) {
+    return Status(Code::kUnsupportedAttribute, "A tensor is added to the result.");
+  }
+  return std::unique_ptr<const device::Recipe>(std::make_unique<FewTransposedRecipe>(epilogue));
+}
+
+}  // namespace onnxifi::convolution
