@@ -195,6 +195,18 @@ class Figures(unittest.TestCase):
             result = {"ratio": ratio, "share": share, "is_memory": is_memory}
             self.assertEqual(convolutions.is_behind(result), expected, result)
 
+    def test_measures_again_what_is_behind(self):
+        ratios = {"good": [0.9], "chance": [1.3, 0.8], "slow": [1.5, 1.3, 1.4]}
+        left = {name: list(own) for name, own in ratios.items()}
+
+        def run(name):
+            return {"ratio": left[name].pop(0), "share": 0.9, "is_memory": False}
+
+        results = convolutions.measure_again(list(ratios), run)
+        self.assertEqual([each["ratio"] for each in results], [0.9, 0.8, 1.3])
+        self.assertEqual([each.get("runs", 1) for each in results], [1, 2, 3])
+        self.assertEqual(left, {name: [] for name in ratios})
+
     def test_refusals_are_told(self):
         times = {"onnxifi": "It is refused.", "onnxruntime": 1.0}
         result = convolutions.compare_layer(self.layer, times, None, self.limits)
