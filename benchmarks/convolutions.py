@@ -142,13 +142,12 @@ def write_report(results, path, title, facts):
 
 
 def take(onnx, layers, folder):
-    """Makes the list out of the models of a folder."""
+    """The layers of the models of a folder, none where it has none."""
     taken = []
     for path in sorted(pathlib.Path(folder).glob("*/model.onnx")):
         model = onnx.load(path, load_external_data=False)
         taken += layers.take_layers(onnx, model, path.parent.name)
-    layers.write_list(layers.choose(taken))
-    return len(taken)
+    return taken
 
 
 def parse(argv):
@@ -257,10 +256,11 @@ def main(argv=None):
     except ImportError as fault:
         parser.error(f"{fault}; `tools/setup --compare` makes an environment that has it.")
     if options.take:
-        count = take(onnx, layers, options.take)
-        if count == 0:
+        taken = take(onnx, layers, options.take)
+        if not taken:
             parser.error(f"'{options.take}' has no NAME/model.onnx with convolutions.")
-        print(f"{count} convolutions; {len(layers.read_list())} layers in {layers.LIST}")
+        layers.write_list(layers.choose(taken))
+        print(f"{len(taken)} convolutions; {len(layers.read_list())} layers in {layers.LIST}")
         return 0
     limits = None if options.list else read_limits(parser, options)
     if options.files:

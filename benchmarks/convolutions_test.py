@@ -3,7 +3,9 @@
 the layer, and its figures are what was measured.
 """
 
+import contextlib
 import dataclasses
+import io
 import json
 import math
 import pathlib
@@ -227,6 +229,15 @@ class Figures(unittest.TestCase):
         mean = math.sqrt(1.5 * 4)
         self.assertIn(f"| 3 x 3 | 2 | {mean:.2f} | 4.00 | 2 | 1 |", text)
         self.assertLess(text.index("| 4.00 | 50 | 25% |"), text.index("| 1.50 | 133 | 67% |"))
+
+    def test_an_empty_folder_leaves_the_list_as_it_is(self):
+        before = layers.LIST.read_text()
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
+            with self.assertRaises(SystemExit) as end:
+                convolutions.main(["--take", folder])
+        self.assertEqual(end.exception.code, 2)
+        self.assertIn(f"'{folder}' has no NAME/model.onnx", said.getvalue())
+        self.assertEqual(layers.LIST.read_text(), before)
 
     def test_shards(self):
         parser, _ = convolutions.parse([])
