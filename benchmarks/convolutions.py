@@ -158,7 +158,7 @@ def parse(argv):
     add = parser.add_argument
     add("--shard", metavar="I/N", default="1/1", help="every Nth layer, from the Ith")
     add("--take", metavar="FOLDER", help="make the list of the models of a folder, and end")
-    add("--from", metavar="JSON", dest="files", nargs="+", help="results of --json instead of measuring")
+    add("--from", metavar="JSON", dest="files", nargs="+", help="read results of --json, of all shards")
     add("--report", metavar="FILE", help="also write the results as a page of docs/measurements")
     add("--bench", default=str(_TREE / "build" / "release" / "bin" / "onnxifi_bench"))
     return parser, parser.parse_args(argv)
@@ -228,18 +228,19 @@ def list_facts(options, results, limits):
             ("threads", options.threads, 2),
             ("only", options.only, ""),
             ("peers", options.peers, "onnxruntime,openvino"),
+            ("turn-ms", options.turn_ms, 100),
         )
         if value != usual
     )
     day = datetime.date.today().isoformat()
+    again = sum("runs" in each for each in results)
     return [
         f"{len(results)} layers of `benchmarks/convolution_layers.json` on {options.threads} threads of an "
         f"{limits.processor}, {day}. Times",
         "are medians; a ratio is our time over the better peer's, below 1 is faster. The limit of the multiply-adds",
         f"is {limits.gflops:.0f} GFLOP/s; above 100 % fewer are multiplied than counted (Winograd, padding left out).",
         "(memory): the bytes take longer than the multiply-adds, and the share is that of a copy of as many bytes.",
-        f"{sum('runs' in each for each in results)} layers were behind and measured again, up to twice; of these the "
-        "best run counts.",
+        *([f"{again} were behind and measured again, up to twice; of these the best run counts."] if again else []),
         "",
         "```",
         command,
