@@ -223,7 +223,7 @@ def measure_again(chosen, run):
 def list_facts(options, results, limits):
     """What a page of measurements says before its tables."""
     command = "benchmarks/convolutions.py" + "".join(
-        f" --{name} {shlex.quote(str(value))}"
+        f" --{name} {shlex.quote(value if isinstance(value, str) else format(value, 'g'))}"
         for name, value, usual in (
             ("threads", options.threads, 2),
             ("only", options.only, ""),
