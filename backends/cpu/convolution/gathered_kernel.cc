@@ -97,10 +97,11 @@ class BoundGathered final : public device::BoundKernel {
     chunk_rows_ = std::max<int64_t>(1, most_rows / gemm::BlockRows()) * gemm::BlockRows();
     chunk_rows_ = std::min(chunk_rows_, windows_.count());
     is_direct_ = result_.strides[1] == 1;
-    const WindowAxis& z = windows_.axes[0];
-    leaves_out_frames_ =
-        !windows_.has_channels_first && z.out > 1 &&
-        (z.pad > 0 || (z.out - 1) * z.stride - z.pad + (z.kernel - 1) * z.dilation >= z.in);
+    // Chunks of fewer windows than some blocks read the weights too often.
+    const auto& [z, y, x] = windows_.axes;
+    const int64_t last = (z.out - 1) * z.stride - z.pad + (z.kernel - 1) * z.dilation;
+    leaves_out_frames_ = !windows_.has_channels_first && z.out > 1 &&
+                         y.out * x.out >= 2 * gemm::BlockRows() && (z.pad > 0 || last >= z.in);
   }
 
   // The weights are packed.

@@ -83,7 +83,8 @@ class LayerStep {
     const int64_t taps = Product(layer_.kernel);
     const int64_t weights = layer_.in * layer_.out / layer_.group * taps;
     const float scale = 1 / std::sqrt(static_cast<float>(in * taps));
-    AddBuffer(Buffer::Kind::kInput, layer_.batch * layer_.in * Product(layer_.image), 1);
+    AddBuffer(layer_.has_planes ? Buffer::Kind::kInput : Buffer::Kind::kTemporary,
+              layer_.batch * layer_.in * Product(layer_.image), 1);
     AddBuffer(Buffer::Kind::kConstant, weights, scale);
     AddBuffer(Buffer::Kind::kConstant, layer_.out, 1);
     AddBuffer(Buffer::Kind::kTemporary, layer_.batch * layer_.out * Product(result_), 0);
@@ -264,7 +265,10 @@ TEST(LayerTest, TransposedToFewOutputsMultipliesPixels) {
   wave.is_transposed = true;
   Layer image = Square(64, 3, 32, 4, 2, 1);
   image.is_transposed = true;
-  for (Layer layer : {wave, image}) {
+  // With gaps along all axes but the last.
+  Layer frames = {2, 16, 2, {3, 5, 7}, {2, 3, 3}, {2, 1, 2}, {0, 1, 1}, {3, 2, 1}};
+  frames.is_transposed = true;
+  for (Layer layer : {wave, image, frames}) {
     layer.makes_planes = true;
     const auto device = MakeDevice(2);
     EXPECT_THAT(LayerStep(layer).Check(*device), StartsWith("transposed to few outputs: "));
@@ -290,11 +294,27 @@ TEST(LayerTest, WideDilationsMultiplyNoPadding) {
 
 // Of three frames, each of the first and last results sees two.
 TEST(LayerTest, FramesOfPaddingAreNotMultiplied) {
-  const Layer layer = {2, 48, 40, {4, 9, 7}, {3, 3, 3}, {2, 2, 2}, {1, 1, 1}, {1, 1, 1}};
+  Layer layer = {2, 48, 40, {4, 13, 11}, {3, 3, 3}, {2, 2, 2}, {1, 1, 1}, {1, 1, 1}};
   for (const int threads : {1, 3}) {
     EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(threads)),
                 StartsWith("gathered: without frames of padding, "));
   }
+  // Small ones would read the weights once for each.
+  layer.image = {4, 5, 5};
+  EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(1)), StartsWith("gathered: chunks of "));
+}
+
+// Strides of a 1 x 1 kernel: a thread copies what it multiplies, some pixels at a time, and goes on
+// from one row and image to the next.
+TEST(LayerTest, StridesOfPixelsAreCopiedInChunks) {
+  Layer layer = Square(300, 40, 61, 1, 2, 0);
+  layer.batch = 2;
+  const auto device = MakeDevice(2);
+  EXPECT_THAT(LayerStep(layer).Check(*device), StartsWith("pointwise: copies of "));
+  EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(1)),
+              Not(StartsWith("pointwise: copies of 1922 ")));
+  layer.makes_planes = true;
+  EXPECT_THAT(LayerStep(layer).Check(*device), Not(StartsWith("pointwise")));
 }
 
 // As generators of images begin: each result has one tap, whatever the stride.

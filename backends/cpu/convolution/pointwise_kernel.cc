@@ -59,75 +59,110 @@ class BoundPointwise final : public device::BoundKernel {
   Status Run(device::Addresses addresses) const override {
     Images images = images_.At(addresses);
     const gemm::Epilogue epilogue = images_.EpilogueAt(addresses);
-    const bool is_copied = convolution_.stride_y > 1 || convolution_.stride_x > 1;
     const int64_t pixels = batch_ * convolution_.out_height * convolution_.out_width;
     images.result_exceeds_cache = pixels * convolution_.out_channels >= kCacheExceedingFloats;
-    ONNXIFI_ASSIGN_OR_RETURN(
-        const runtime::WorkMemory::Lease lease,
-        runtime_.work_memory().Lend(is_copied ? pixels * convolution_.in_channels *
-                                                    static_cast<int64_t>(sizeof(float))
-                                              : 0));
-    if (is_copied) CopyPixels(images, reinterpret_cast<float*>(lease.data()));
-    const PixelRuns runs = PixelRunsOf(convolution_, batch_, images);
+    Images dense = images;
+    if (IsCopied()) {
+      dense.source_strides =
+          DensePixels(convolution_.out_height, convolution_.out_width, convolution_.in_channels);
+    }
+    const PixelRuns runs = PixelRunsOf(convolution_, batch_, dense);
     const int64_t depth = WindowDepth(convolution_);
     const int64_t panels = GroupPanels(convolution_);
     const bool is_one_run = runs.count == 1;
     // The only run is divided anywhere, several runs are not.
     const int64_t rows = is_one_run ? 1 : runs.rows;
+    threads::ThreadPool& pool = runtime_.pool();
     const gemm::Work work = {is_one_run ? runs.rows : runs.count, rows, depth, panels};
-    gemm::ForParts(work, gemm::ChooseGrid(work, runtime_.pool().thread_count()), runtime_.pool(),
-                   [&](int64_t /*thread*/, const gemm::Part& part) {
-                     if (is_one_run) {
-                       RunPixels(images, epilogue, {0, 0, part.first_block},
-                                 part.end_block - part.first_block, part);
-                       return;
-                     }
-                     for (int64_t run = part.first_block; run < part.end_block; ++run) {
-                       RunPixels(images, epilogue,
-                                 {run / convolution_.out_height, run % convolution_.out_height, 0},
-                                 runs.rows, part);
-                     }
-                   });
+    const gemm::Grid grid = gemm::ChooseGrid(work, pool.thread_count());
+    const int64_t chunk = ChunkOf(is_one_run ? pixels : rows);
+    const int64_t copy_floats = IsCopied() ? chunk * convolution_.in_channels : 0;
+    ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
+                             runtime_.work_memory().Lend(gemm::ThreadsOf(grid, pool) * copy_floats *
+                                                         static_cast<int64_t>(sizeof(float))));
+    auto* const copies = reinterpret_cast<float*>(lease.data());
+    gemm::ForParts(work, grid, pool, [&](int64_t thread, const gemm::Part& part) {
+      const auto run_pixels = [&](const Pixel& first, int64_t count) {
+        if (!IsCopied()) {
+          const float* const source =
+              images.source + images.source_strides.At(first.n, first.y, first.x);
+          return RunPixels(images, epilogue, {source, images.source_strides.pixel}, first, count,
+                           part);
+        }
+        float* const copy = copies + thread * copy_floats;
+        for (int64_t done = 0; done < count; done += chunk) {
+          const Pixel from = {first.n, first.y, first.x + done};
+          const int64_t copied = std::min(chunk, count - done);
+          CopyPixels(images, from, copied, copy);
+          RunPixels(images, epilogue, {copy, convolution_.in_channels}, from, copied, part);
+        }
+      };
+      if (is_one_run) {
+        return run_pixels({0, 0, part.first_block}, part.end_block - part.first_block);
+      }
+      for (int64_t run = part.first_block; run < part.end_block; ++run) {
+        run_pixels({run / convolution_.out_height, run % convolution_.out_height, 0}, runs.rows);
+      }
+    });
     return base::Ok();
   }
 
-  std::string Detail() const override { return processor::VectorName(); }
+  std::string Detail() const override {
+    const int64_t pixels = batch_ * convolution_.out_height * convolution_.out_width;
+    return (IsCopied() ? "copies of " + std::to_string(ChunkOf(pixels)) + " pixels, " : "") +
+           processor::VectorName();
+  }
 
  private:
+  // The first of neighbours of the result; `x` may go beyond the row, on into the next ones.
   struct Pixel {
     int64_t n, y, x;
   };
+  struct Source {
+    const float* first;
+    int64_t pixel;
+  };
 
-  // Copies the pixels that the windows see next to each other, and has `images` read them there.
-  void CopyPixels(Images& images, float* copy) const {
+  bool IsCopied() const { return convolution_.stride_y > 1 || convolution_.stride_x > 1; }
+
+  // Pixels that a thread copies together, so that they stay in its cache: whole blocks of rows.
+  int64_t ChunkOf(int64_t most) const {
+    const int64_t blocks = processor::L2Floats() / 8 /
+                           std::max<int64_t>(1, convolution_.in_channels * gemm::BlockRows());
+    return std::clamp<int64_t>(std::max<int64_t>(1, blocks) * gemm::BlockRows(), 1,
+                               std::max<int64_t>(1, most));
+  }
+
+  // Copies the pixels that `count` windows see next to each other.
+  void CopyPixels(const Images& images, const Pixel& first, int64_t count, float* copy) const {
     const int64_t channels = convolution_.in_channels;
-    const int64_t width = convolution_.out_width;
-    const int64_t grain = std::max<int64_t>(1, processor::kFloatsWorthAThread / (width * channels));
-    runtime_.pool().For(batch_ * convolution_.out_height, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t run = begin; run < end; ++run) {
-        const float* source =
-            images.source +
-            images.source_strides.At(run / convolution_.out_height,
-                                     run % convolution_.out_height * convolution_.stride_y, 0);
-        for (int64_t x = 0; x < width; ++x) {
-          std::copy_n(source + x * convolution_.stride_x * images.source_strides.pixel, channels,
-                      copy + (run * width + x) * channels);
-        }
+    const int64_t width = convolution_.out_width, height = convolution_.out_height;
+    const int64_t pixel = convolution_.stride_x * images.source_strides.pixel;
+    int64_t number = (first.n * height + first.y) * width + first.x;
+    for (const int64_t end = number + count; number < end;) {
+      const int64_t row = number / width, x = number % width;
+      const float* source =
+          images.source +
+          images.source_strides.At(row / height, row % height * convolution_.stride_y, 0) +
+          x * pixel;
+      const int64_t in_row = std::min(width - x, end - number);
+      for (int64_t k = 0; k < in_row; ++k) {
+        copy = std::copy_n(source, channels, copy);
+        source += pixel;
       }
-    });
-    images.source = copy;
-    images.source_strides = DensePixels(convolution_.out_height, width, channels);
+      number += in_row;
+    }
   }
 
   // So many pixels from `first` on, over the panels of a part.
-  void RunPixels(const Images& images, const gemm::Epilogue& epilogue, const Pixel& first,
-                 int64_t count, const gemm::Part& part) const {
+  void RunPixels(const Images& images, const gemm::Epilogue& epilogue, const Source& source,
+                 const Pixel& first, int64_t count, const gemm::Part& part) const {
     static constexpr int64_t kOnePiece[] = {0};
     const auto at = [&](const PixelStrides& strides) {
       return strides.At(first.n, first.y, first.x);
     };
-    const WindowRow run = {images.source + at(images.source_strides), images.source_strides.pixel,
-                           at(images.result_strides), at(images.addend_strides), count};
+    const WindowRow run = {source.first, source.pixel, at(images.result_strides),
+                           at(images.addend_strides), count};
     const int64_t depth = WindowDepth(convolution_);
     for (int64_t group = 0; group < convolution_.group; ++group) {
       MultiplyRow(convolution_, {depth, kOnePiece}, runtime::Floats(weights_), images, epilogue,

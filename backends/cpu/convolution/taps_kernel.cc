@@ -116,19 +116,19 @@ class BoundTaps final : public device::BoundKernel {
     const int64_t first = part.first_panel * gemm::PanelColumns();
     const int64_t end = std::min(part.end_panel * gemm::PanelColumns(), convolution_.out_channels);
     for (int64_t row = part.first_block; row < part.end_block; ++row) {
-      const Place place = PlaceOf(row);
-      float* const sums = gemm::FloatsAt(addresses, result_) + place.image * result_.strides[0] +
-                          place.z * result_strides_[0] + place.y * result_strides_[1];
+      const Row at = RowOf(row);
+      float* const sums = gemm::FloatsAt(addresses, result_) + at.image * result_.strides[0] +
+                          at.z * result_strides_[0] + at.y * result_strides_[1];
       gemm::FinishSums({sums, result_strides_[2], 0, 1}, last, windows_.axes[2].out, first, end,
                        sums, result_strides_[2]);
     }
   }
 
   // A row of results.
-  struct Place {
+  struct Row {
     int64_t image, z, y;
   };
-  Place PlaceOf(int64_t row) const {
+  Row RowOf(int64_t row) const {
     const int64_t rows = windows_.axes[1].out, frames = windows_.axes[0].out;
     return {row / rows / frames, row / rows % frames, row % rows};
   }
@@ -163,15 +163,15 @@ class BoundTaps final : public device::BoundKernel {
                      : tap + 1 < taps_.size() ? BlockAt(tap + 1, 0, part.first_panel)
                                               : nullptr;
     for (int64_t row = part.first_block; row < part.end_block; ++row) {
-      const Place place = PlaceOf(row);
-      if (place.z < in_z.begin || place.z >= in_z.end) continue;
-      if (place.y < in_y.begin || place.y >= in_y.end) continue;
-      product.a = gemm::FloatsAt(addresses, source_) + place.image * source_.strides[0] +
-                  (place.z * z.stride - z.pad + own.z * z.dilation) * z.source_stride +
-                  (place.y * y.stride - y.pad + own.y * y.dilation) * y.source_stride +
+      const Row at = RowOf(row);
+      if (at.z < in_z.begin || at.z >= in_z.end) continue;
+      if (at.y < in_y.begin || at.y >= in_y.end) continue;
+      product.a = gemm::FloatsAt(addresses, source_) + at.image * source_.strides[0] +
+                  (at.z * z.stride - z.pad + own.z * z.dilation) * z.source_stride +
+                  (at.y * y.stride - y.pad + own.y * y.dilation) * y.source_stride +
                   (in_x.begin * x.stride - x.pad + own.x * x.dilation) * x.source_stride + depth;
-      product.c = gemm::FloatsAt(addresses, result_) + place.image * result_.strides[0] +
-                  OffsetOf(place, in_x.begin, result_strides_) + column;
+      product.c = gemm::FloatsAt(addresses, result_) + at.image * result_.strides[0] +
+                  OffsetOf(at, in_x.begin, result_strides_) + column;
       gemm::Epilogue sums;
       if (tap > 0 || depth > 0) {
         sums.addend = product.c;
@@ -180,8 +180,8 @@ class BoundTaps final : public device::BoundKernel {
         if (epilogue.bias != nullptr) sums.bias = epilogue.bias + column;
         if (epilogue_.addend()) {
           const device::BoundView& addend = *epilogue_.addend();
-          sums.addend = gemm::FloatsAt(addresses, addend) + place.image * addend.strides[0] +
-                        OffsetOf(place, in_x.begin, addend_strides_) + column;
+          sums.addend = gemm::FloatsAt(addresses, addend) + at.image * addend.strides[0] +
+                        OffsetOf(at, in_x.begin, addend_strides_) + column;
           sums.addend_stride = addend_strides_[2];
         }
       }
@@ -191,8 +191,8 @@ class BoundTaps final : public device::BoundKernel {
   }
 
   using Strides = std::array<int64_t, kMaxSpatialAxes>;
-  static int64_t OffsetOf(const Place& place, int64_t x, const Strides& strides) {
-    return place.z * strides[0] + place.y * strides[1] + x * strides[2];
+  static int64_t OffsetOf(const Row& at, int64_t x, const Strides& strides) {
+    return at.z * strides[0] + at.y * strides[1] + x * strides[2];
   }
 
   runtime::Runtime& runtime_;
