@@ -156,11 +156,12 @@ class RandomPooling {
     view.buffer = made_.program.AddBuffer(buffer);
     views.push_back(view);
     tensor::Tensor tensor = *tensor::Tensor::Allocate(type_, Extents{count});
+    const bool is_tiny = Chance(20);
     for (int64_t k = 0; k < count; ++k) {
       if (type_ == ElementType::kFloat64) {
-        // More digits, and smaller numbers, than float32 has.
+        // More digits than float32 has, and at times numbers so small that they have fewer.
         double value = MakeValue();
-        value *= std::abs(value) < 1e-40 ? 1e-275 : 1 + 1e-12;
+        value *= is_tiny ? 1e-315 : 1 + 1e-12;
         std::memcpy(tensor.mutable_data() + k * 8, &value, 8);
       } else if (type_ == kFloat32) {
         const float value = MakeValue();
