@@ -2,8 +2,10 @@
 //
 // Reduce: a tile of results at a time; all their elements are reduced, then the roots stored.
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +23,19 @@ namespace {
 
 // Elements whose reduction by itself takes less time than what surrounds it.
 constexpr int64_t kShortReduction = 1024;
+
+// Results of a tile, so that threads share those of many elements, which one tile could hold: at
+// least a line of the cache, and where there are that many, as many as are read where they lie.
+int64_t MaxResultLanes(const device::BoundStep& step, int axes) {
+  constexpr int64_t kMinElements = 1 << 16;
+  constexpr int64_t kMaxParts = 8;
+  constexpr int64_t kMinLanes = 32, kMinOfMany = 128;
+  const size_t outer = step.domain.size() - static_cast<size_t>(axes);
+  const int64_t results = tensor::ElementCount(std::span(step.domain).first(outer));
+  if (tensor::ElementCount(step.domain) < kMinElements) return INT64_MAX;
+  return std::max((results + kMaxParts - 1) / kMaxParts,
+                  results >= 2 * kMinOfMany ? kMinOfMany : kMinLanes);
+}
 
 struct ReduceCode {
   ReductionCode reduction;
@@ -47,7 +62,8 @@ class BoundReduce final : public device::BoundKernel {
     grid_ = ReductionGrid(step.domain, code_->axes, FindPrimary(reduction_.accesses()), forms,
                           {.tile_lanes = runtime.settings().tile_lanes,
                            .allows_rows = reduction_.CanReduceRows(),
-                           .short_reduction = kShortReduction});
+                           .short_reduction = kShortReduction,
+                           .max_result_lanes = MaxResultLanes(step, code_->axes)});
     if (grid_.has_no_results()) return;
     reduction_.LayOut(grid_);
     roots_.LayOut(grid_.results_grid(), grid_.result_lanes());

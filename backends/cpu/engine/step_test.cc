@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <random>
 #include <span>
@@ -674,6 +675,42 @@ TEST(StepTest, ReducesRowsOfATable) {
       }
     }
   });
+}
+
+// Says into how many parts a kernel lets threads divide its work.
+class CountingParallel final : public device::Parallel {
+ public:
+  void For(int64_t count, int64_t grain,
+           const std::function<void(int64_t begin, int64_t end)>& body) override {
+    parts += (count + grain - 1) / grain;
+    body(0, count);
+  }
+  int64_t parts = 0;
+};
+
+// Of channels that lie side by side, as the mean of each over a large image.
+TEST(StepTest, FewResultsOfManyElementsAreDivided) {
+  for (const int64_t channels : {64, 300}) {
+    Made made;
+    program::ExprPool& pool = made.pool();
+    const Operand in = made.Buffer(ElementType::kInt8, {4000, channels}, /*is_input=*/true);
+    const Operand turned = program::Permute(in, {1, 0});
+    const Expr element = Cast(Load(pool, ElementType::kInt8, made.Read(turned)), kFloat32) *
+                         Constant(pool, kFloat32, 0.3);
+    const Expr state = State(pool, kFloat32, 0);
+    program::Reduce reduce;
+    reduce.axes = 1;
+    reduce.reduction.states = {{kFloat32, Constant(pool, kFloat32, 0).id(), (state + element).id(),
+                                (state + Other(pool, kFloat32, 0)).id()}};
+    reduce.roots = {state.id()};
+    made.Write(made.Buffer(kFloat32, {channels}, /*is_input=*/false));
+    made.Finish(turned.shape, std::move(reduce));
+    CountingParallel parallel;
+    EngineDevice device(parallel, {});
+    const std::vector<tensor::Tensor> results = *reference::RunStep(device, made.made);
+    EXPECT_GE(parallel.parts, 2) << channels;
+    ExpectSameBits(made.OnReference().back(), results.back());
+  }
 }
 
 // Sums of points of an image of planes times weights, some of them beyond its edges on one side or
