@@ -21,6 +21,8 @@ NOT_MADE = {
     "sklearn/hist_gradient_boosting [skl2onnx]": "skl2onnx writes attributes that onnx refuses",
     "sklearn/hist_gradient_boosting_regressor [skl2onnx]": "skl2onnx writes attributes that onnx refuses",
     "sklearn/knn_regressor [skl2onnx]": "the distances are not those of the metric",
+    "transformers/glm4 [torch script]": "torch script concatenates tensors of different ranks",
+    "transformers/diffllama [torch script]": "torch script has no aten::rms_norm",
     "torch/arithmetic [torch script]": "torch script has no aten::trunc",
     "transformers/nystromformer [torch script]": "the trace multiplies extents that do not fit",
     "transformers/mobilevitv2 [torch script]": _COLUMNS,
@@ -68,6 +70,8 @@ REFUSED = {
     "transformers/patchtsmixer [torch script]": (
         "the trace multiplies extents that do not fit; ONNX Runtime refuses it, too",
         "Inner extents of A and B differ"),
+    "transformers/helium [torch script]": (
+        "the trace multiplies rows of 4 by rows of 8", r"\[batch, 3, length, 2, 4\] and .* do not broadcast"),
     "transformers/cohere [torch script]": (
         "the trace multiplies extents that do not fit; ONNX Runtime refuses it, too",
         "do not broadcast"),
