@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <system_error>
+#include <utility>
 
 namespace onnxifi::threads {
 namespace {
@@ -29,6 +31,18 @@ class InsideLoop {
 
  private:
   const ThreadPool* outer_;
+};
+
+// One more while it lives.
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>& count) : count_(count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<int>& count_;
 };
 
 void Pause() {
@@ -146,17 +160,26 @@ void ThreadPool::NoteWaking() {
 
 ThreadPool::Team ThreadPool::TakeWorkers(int most) {
   const int workers = static_cast<int>(workers_.size());
-  const auto take = [&](int number) {
-    return !workers_[static_cast<size_t>(number % workers)]->is_taken.exchange(
-        true, std::memory_order_acquire);
+  const auto at = [&](int number) -> std::atomic<bool>& {
+    return workers_[static_cast<size_t>(number % workers)]->is_taken;
   };
-  for (int step = 0; most > 0 && step < workers; ++step) {
-    const int first = (last_first + step) % workers;
-    if (!take(first)) continue;
-    last_first = first;
-    int size = 1;
-    while (size < most && size < workers && take(first + size)) ++size;
-    return {.first = first, .size = size};
+  // Others may be faster; then there is less to take.
+  for (int attempt = 0; most > 0 && attempt < 2; ++attempt) {
+    // Those that are enough and nearest behind the last first one, else the longest row of free
+    // ones, which may begin in front of it.
+    Team free;
+    int row = 0;
+    for (int step = 0; step < 2 * workers && row < workers && free.size < most; ++step) {
+      row = at(last_first + step).load(std::memory_order_relaxed) ? 0 : row + 1;
+      if (row > free.size) free = {.first = last_first + step - row + 1, .size = row};
+    }
+    int taken = 0;
+    while (taken < free.size && !at(free.first + taken).exchange(true, std::memory_order_acquire)) {
+      ++taken;
+    }
+    if (taken == 0) continue;
+    last_first = free.first % workers;
+    return {.first = last_first, .size = taken};
   }
   return {};
 }
@@ -167,7 +190,11 @@ void ThreadPool::DoParts(Loop& loop, int thread) {
   for (int step = 0; step < threads; ++step) {
     std::atomic<uint64_t>& parts = ShareOf(loop, (thread + step) % threads).parts;
     for (int part; (part = TakePart(parts, /*is_own=*/step == 0)) != kNoPart;) {
-      loop.run(loop.context, part, thread);
+      try {
+        loop.run(loop.context, part, thread);
+      } catch (...) {
+        if (!loop.has_thrown.exchange(true)) loop.thrown = std::current_exception();
+      }
     }
   }
 }
@@ -194,17 +221,15 @@ void ThreadPool::RunParts(int parts, const Body& body) {
   };
   if (parts == 1 || current_pool != nullptr) return run_alone();
   std::call_once(started_, [this] { Start(); });
-  const int loops = ++loops_;
-  const int callers = std::max(loops, callers_.load(std::memory_order_relaxed));
+  const Counted counted(loops_);
+  const int callers = std::max(loops_.load(), callers_.load(std::memory_order_relaxed));
   // Each caller has a processor, and of the workers a share, rounded up: who comes first may have
   // one more.
   const int free = std::max(0, static_cast<int>(workers_.size()) - (callers - 1));
   const Team team = TakeWorkers(std::min(parts - 1, (free + callers - 1) / callers));
   if (team.size == 0) {
     if (callers > 1) spin_ns_.store(kMinSpin.count(), std::memory_order_relaxed);
-    run_alone();
-    --loops_;
-    return;
+    return run_alone();
   }
   const int threads = team.size + 1;
   Loop& loop = workers_[static_cast<size_t>(team.first)]->own_loop;
@@ -240,11 +265,13 @@ void ThreadPool::RunParts(int parts, const Body& body) {
   for (uint32_t left = loop.unfinished.load(std::memory_order_acquire); left != 0;) {
     left = AwaitChange(loop.unfinished, left, Spin()).word;
   }
+  const std::exception_ptr thrown = std::exchange(loop.thrown, nullptr);
+  loop.has_thrown = false;
   // The first one last: the loop is in it.
   for (int thread = threads - 1; thread > 0; --thread) {
     WorkerOf(loop, thread).is_taken.store(false, std::memory_order_release);
   }
-  --loops_;
+  if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 int64_t ThreadPool::CountParts(int64_t most) const {

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -29,8 +30,9 @@ namespace onnxifi::threads {
 // longer than a part. Threads start with the first loop that has work for them, spin between loops
 // for about as long as it takes to wake one up, on a virtual machine 100 us and more, then sleep.
 // Threads: any thread may call, and callers never wait for one another. The workers are divided
-// among the callers that are in runs or in loops: each loop has those of its share that nobody else
-// has, a loop inside a loop none.
+// among the callers that are in runs or in loops: each loop has as many of its share as stand side
+// by side and belong to nobody else, a loop inside a loop none. What a part throws, which it should
+// not, arrives at the caller once all parts are done or begun by nobody.
 class ThreadPool final : public device::Parallel,
                          public dnnl::threadpool_interop::threadpool_iface {
  public:
@@ -103,6 +105,8 @@ class ThreadPool final : public device::Parallel,
     int threads = 0;  // that it is offered to
     Share of_caller;
     std::atomic<uint32_t> unfinished = 0;
+    std::atomic<bool> has_thrown = false;
+    std::exception_ptr thrown;  // by the part that set has_thrown
   };
   // On a line of its own, so that waking one disturbs no other.
   struct alignas(64) Worker {
@@ -121,8 +125,8 @@ class ThreadPool final : public device::Parallel,
   void RunParts(int parts, const Body& body);
   void Start();
   void Work(Worker& worker);
-  // Workers that stand side by side and that nobody has, at most so many: the first, and how many.
-  // They are the caller's until it gives each back.
+  // Workers that stand side by side and that nobody has, as many as there are, up to `most`: the
+  // first, and how many. They are the caller's until it gives each back.
   struct Team {
     int first = 0;
     int size = 0;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -175,27 +176,83 @@ TEST(ThreadPoolTest, KeepsLoopsOfRunsSideBySideOnTheirThreads) {
   EXPECT_GT(elsewhere, 0);
 }
 
+// Threads that wait for one another, but not for ever.
+class Meeting {
+ public:
+  explicit Meeting(int count) : count_(count) {}
+  void Come() {
+    ++here_;
+    for (int k = 0; k < 10'000 && here_ < count_; ++k) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_GE(here_, count_);
+  }
+
+ private:
+  const int count_;
+  std::atomic<int> here_ = 0;
+};
+
 // Two loops at the same time, each on two of the four threads.
 TEST(ThreadPoolTest, DividesItsWorkersAmongCallers) {
   ThreadPool pool(4);
   const device::Parallel::Caller first(&pool), second(&pool);
-  for (int repeat = 0; repeat < 50; ++repeat) {
-    std::latch all_here(4);
-    std::mutex mutex;
-    std::set<std::thread::id> threads;
+  for (int repeat = 0; repeat < 50 && !HasFailure(); ++repeat) {
+    Meeting meeting(4);
     const auto run = [&] {
       pool.ForEachPart(2, [&](int64_t part, int thread) {
         EXPECT_EQ(part, thread);
-        all_here.arrive_and_wait();
-        const std::lock_guard lock(mutex);
-        threads.insert(std::this_thread::get_id());
+        meeting.Come();
       });
     };
     std::thread other(run);
     run();
     other.join();
-    EXPECT_EQ(threads.size(), 4u);
   }
+}
+
+// A caller whose last workers stood just in front of another one's takes free ones elsewhere.
+TEST(ThreadPoolTest, FindsWorkersThatAreFree) {
+  ThreadPool pool(5);
+  const auto hold = [&](int64_t parts, std::latch& begun, std::latch& may_end) {
+    return std::thread([&pool, parts, &begun, &may_end] {
+      pool.ForEachPart(parts, [&](int64_t, int) {
+        begun.count_down();
+        may_end.wait();
+      });
+    });
+  };
+  std::latch three_begun(4), three_may_end(1), one_begun(2), one_may_end(1);
+  std::thread three = hold(4, three_begun, three_may_end);
+  three_begun.wait();
+  pool.ForEachPart(2, [](int64_t, int) {});  // the fourth worker
+  three_may_end.count_down();
+  three.join();
+  std::thread one = hold(2, one_begun, one_may_end);
+  one_begun.wait();
+  Meeting meeting(3);
+  pool.ForEachPart(3, [&](int64_t, int) { meeting.Come(); });
+  one_may_end.count_down();
+  one.join();
+}
+
+// Of parts on any thread, and of those of a caller alone.
+TEST(ThreadPoolTest, WhatPartsThrowArrivesOnceAllAreDone) {
+  ThreadPool pool(3);
+  for (const int64_t thrower : {0, 1, 5}) {
+    std::atomic<int> done = 0;
+    const auto body = [&](int64_t part, int) {
+      if (part == thrower) throw std::runtime_error("no");
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      ++done;
+    };
+    EXPECT_THROW(pool.ForEachPart(6, body), std::runtime_error);
+    EXPECT_EQ(done, 5) << thrower;
+    const ThreadPool::Alone alone(pool);
+    EXPECT_THROW(pool.ForEachPart(6, body), std::runtime_error);
+  }
+  Meeting meeting(3);
+  pool.ForEachPart(3, [&](int64_t, int) { meeting.Come(); });
 }
 
 // Of the three workers each other caller has one's processor, and the rest is divided, rounded up.
@@ -214,6 +271,7 @@ TEST(ThreadPoolTest, LeavesOtherCallersTheirShares) {
       });
     }
     EXPECT_LE(threads.size(), most) << callers.size() << " callers";
+    EXPECT_GE(threads.size(), std::min<size_t>(most, 2)) << callers.size() << " callers";
   }
 }
 
