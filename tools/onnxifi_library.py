@@ -255,7 +255,9 @@ class Library:
 
 
 class Graph:
-    def __init__(self, library, handle):
+    def __init__(self, library, handle, has_other_callers=False):
+        # Then a wait, for which another thread gets the interpreter's lock, costs more than a question.
+        self._has_other_callers = has_other_callers
         self._library = library
         self._handle = handle
         self._set_and_run = library.find(library.id, "onnxSetIOAndRunGraph")
@@ -275,7 +277,7 @@ class Graph:
 
     def for_another_caller(self):
         """The same graph with tensors of its own to bind, for runs beside those of this object."""
-        return Graph(self._library, self._handle)
+        return Graph(self._library, self._handle, has_other_callers=True)
 
     def release(self):
         self._library.functions.onnxReleaseGraph(self._handle)
@@ -364,9 +366,12 @@ class Graph:
         if status != SUCCESS:
             self._library.check(status, "starting the run")
         event = ctypes.c_void_p(self._fence.event)
-        self._get_state(event, self._state_pointer)
-        has_ended = self._state.value == _STATE_SIGNALLED
-        status = (self._get_status if has_ended else self._wait)(event)
+        wait = self._wait
+        if self._has_other_callers:
+            self._get_state(event, self._state_pointer)
+            if self._state.value == _STATE_SIGNALLED:
+                wait = self._get_status
+        status = wait(event)
         if status != SUCCESS:
             self._library.check(status, "running")
         self._release(event)
