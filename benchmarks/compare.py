@@ -120,6 +120,7 @@ import chart  # noqa: E402
 import comparison_text  # noqa: E402
 import cuda_memory  # noqa: E402
 import engines  # noqa: E402
+import machine_limits  # noqa: E402
 import measurements  # noqa: E402
 import model_set  # noqa: E402
 import ncnn_models  # noqa: E402
@@ -270,7 +271,7 @@ def read_limits(library, threads):
     if not tool.exists():
         return None
     told = subprocess.run([str(tool), "--machine", "--json"], stdout=subprocess.PIPE, text=True)
-    return reference_share.Limits(json.loads(told.stdout), threads) if told.returncode == 0 else None
+    return machine_limits.Limits(told.stdout, threads) if told.returncode == 0 else None
 
 
 def load_all(names, threads, options, model, loads, place):

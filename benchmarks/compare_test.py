@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import json
 import math
 import os
 import pathlib
@@ -22,6 +23,7 @@ import compare
 import comparison_text
 import cuda_memory
 import engines
+import machine_limits
 import model_set
 import ncnn_models
 import population
@@ -278,17 +280,8 @@ class Population(unittest.TestCase):
             return {"family": "Map", "implementation": "engine map", "extents": [], **numbers}
 
         copies = [{"size_bytes": 1000, "gigabytes_per_s": 10}, {"size_bytes": 5000, "gigabytes_per_s": 1}]
-        report = {
-            "by_threads": [
-                {"threads": 4, "float32_gflops": 1000, "copies": copies},
-                {"threads": 1, "float32_gflops": 100, "copies": copies},
-            ]
-        }
-        limits = reference_share.Limits(report, threads=2)
-        self.assertEqual(limits.find_shortest_ns(500, 0), 5)
-        self.assertEqual(limits.find_shortest_ns(0, 2000), 200)
-        self.assertEqual(limits.find_shortest_ns(0, 2001), 2001)
-        self.assertEqual(limits.find_shortest_ns(0, 20000), 20000)
+        counted = [{"threads": 1, "float32_gflops": 100, "copies": copies}]
+        limits = machine_limits.Limits(json.dumps({"processor": "p", "by_threads": counted}), threads=2)
         # At 10 %, 20 %, 10 % of the limit; the last is too short to be listed.
         steps = [step(500, flops=5000), step(480, size_bytes=960), step(20, size_bytes=20)]
         profile = reference_share.summarise(steps, limits)

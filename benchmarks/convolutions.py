@@ -32,31 +32,13 @@ import subprocess
 import sys
 
 import operators
+from machine_limits import Limits
 
 _TREE = pathlib.Path(__file__).resolve().parent.parent
 # What the layers are held against.
 _ENOUGH_OF_LIMIT, _FAR_BEHIND = 0.5, 1.15
 # How often a layer that is behind is measured.
 _RUNS = 3
-
-
-class Limits:
-    """Of the machine with so many threads, out of what onnxifi_bench prints."""
-
-    def __init__(self, text, threads):
-        machine = json.loads(text)
-        measured = [each for each in machine["by_threads"] if each["threads"] <= threads]
-        own = max(measured, key=lambda each: each["threads"])
-        self.processor = machine["processor"]
-        self.gflops = own["float32_gflops"]
-        self._copies = sorted(own["copies"], key=lambda copy: copy["size_bytes"])
-
-    def milliseconds(self, flops, size_bytes):
-        """The least that multiply-adds take, and that reading and writing takes."""
-        # As machine::ThreadLimits::BandwidthFor: the smallest copy that moves as much.
-        fitting = [copy for copy in self._copies if 2 * copy["size_bytes"] >= size_bytes]
-        copy = fitting[0] if fitting else self._copies[-1]
-        return flops / self.gflops / 1e6, size_bytes / copy["gigabytes_per_s"] / 1e6
 
 
 def compare_layer(layer, times, difference, limits):

@@ -7,22 +7,6 @@ _REFERENCE = "reference"
 _SLOW, _LISTED = 0.15, 0.03
 
 
-class Limits:
-    """What a machine can do with so many threads, from the JSON of `onnxifi_bench --machine --json`."""
-
-    def __init__(self, report, threads):
-        counted = sorted(report["by_threads"], key=lambda entry: entry["threads"])
-        entry = [entry for entry in counted if entry["threads"] <= threads][-1]
-        self._gflops = entry["float32_gflops"]
-        self._copies = sorted((copy["size_bytes"], copy["gigabytes_per_s"]) for copy in entry["copies"])
-
-    def find_shortest_ns(self, flops, size_bytes):
-        """The time that they allow a step, as onnxifi_run --profile predicts it: a copy reads and writes."""
-        fitting = [rate for size, rate in self._copies if 2 * size >= size_bytes]
-        rate = fitting[0] if fitting else self._copies[-1][1]
-        return max(flops / self._gflops, size_bytes / rate)
-
-
 def _describe(step, total_ns):
     ns = step["ns"] or 1
     return {
@@ -43,7 +27,7 @@ def summarise(steps, limits=None):
     longest = max(steps, key=lambda step: step["ns"], default=nothing)
     slow = []
     for step in steps if limits is not None else ():
-        of_limit = limits.find_shortest_ns(step["flops"], step["bytes"]) / (step["ns"] or 1)
+        of_limit = 1e6 * max(limits.milliseconds(step["flops"], step["bytes"])) / (step["ns"] or 1)
         if of_limit < _SLOW:
             slow.append({**_describe(step, total_ns), "of_limit": of_limit})
     return {
