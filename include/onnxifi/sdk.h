@@ -83,9 +83,9 @@ extern "C" {
 /*
  * Value: 1 says that the model's bytes stay at their address, unchanged, until onnxReleaseGraph has
  * returned. The library may then read large weights in place, which saves load time and memory.
- * With MAPPED_MODEL it also returns pages whose weights it has packed into another layout; the
- * mapped file must not be shortened meanwhile. 0 is the default. Any other value is
- * INVALID_PROPERTY.
+ * With MAPPED_MODEL it also returns pages whose weights it has packed or computed with, and reads
+ * some again for other shapes; the mapped file must not be shortened meanwhile. 0 is the default.
+ * Any other value is INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL ((uint64_t)1 << 54)
 

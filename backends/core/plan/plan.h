@@ -100,8 +100,8 @@ class Plan {
   base::Result<std::shared_ptr<const SegmentBinding>> Bind(
       int segment, const std::vector<int64_t>& symbols) const;
 
-  // Keeps no binding any longer that was made for these numbers; 0 stands for any. A run keeps the
-  // one it uses. Any thread.
+  // Keeps no binding any longer that was made for these numbers; 0, which is what symbols known
+  // later have, stands for any. A run keeps the one it uses. Any thread.
   void Forget(const std::vector<int64_t>& symbols) const;
 
   // The symbols' numbers that inputs of these extents give; 0 for symbols known only at run time.
