@@ -34,8 +34,10 @@ def _group_query(
     constant=(),
     dtype="float32",
     symbolic=False,
+    behind=None,
     **attributes,
 ):
+    """`behind`: what stands in a cache behind the tokens of a sample, in place of zeros; of the output alone."""
     random = random_of(name)
     if packed:
         query, key, value = floats(random, (batch, sequence, (heads + 2 * kv) * size), dtype), None, None
@@ -46,7 +48,7 @@ def _group_query(
     lengths = [total] * batch if lengths is None else lengths
     caches = [None, None]
     if past or buffer:
-        caches = [numpy.zeros((batch, kv, buffer or past, size), dtype) for _ in range(2)]
+        caches = [numpy.full((batch, kv, buffer or past, size), behind or 0, dtype) for _ in range(2)]
         for cache in caches:
             for sample, length in enumerate(lengths):
                 old = length - sequence if total != sequence else 0
@@ -86,12 +88,15 @@ def _group_query(
                 given.pop()
             return node_case("other", "GroupQueryAttention", given, attributes=rest, outputs=3).outputs
 
+    outputs = 4 if "qk_output" in attributes else 3
+    if behind is not None:
+        oracle, outputs = _group_query_output, 1
     return node_case(
         name,
         "GroupQueryAttention",
         inputs,
         attributes=attributes,
-        outputs=4 if "qk_output" in attributes else 3,
+        outputs=outputs,
         constant=constant,
         symbolic=symbolic,
         oracle=oracle,
@@ -158,6 +163,12 @@ def _kept(tokens, room, window):
     return tokens - step * -(-max(tokens - room, 0) // step)
 
 
+def _group_query_output(*given, **attributes):
+    """The output alone, of ONNX Runtime, which wants to write the caches, too, and has zeros in rows without a token."""
+    given = [*given[:3], *(numpy.nan_to_num(each, posinf=0, neginf=0) for each in given[3:5]), *given[5:]]
+    return node_case("other", "GroupQueryAttention", given, attributes=attributes, outputs=3).outputs[:1]
+
+
 def _group_query_of_windows():
     """Caches of the last tokens alone. Of a cache with rows that hold none only the output is told."""
     heads, kv, size = 4, 2, 32
@@ -178,12 +189,21 @@ def _group_query_of_windows():
         "8_bits": {"room": 6, "window": 6, "lengths": (10, 10), "bits": 8},
         "4_bits": {"room": 6, "window": 6, "lengths": (10, 10), "bits": 4},
         "symbolic": {"room": 7, "window": 4, "lengths": (11, 15), "symbolic": True},
-    }.items():
+        "unspecified": {"room": 6, "window": 4, "lengths": (1, 4, 6), "behind": numpy.nan},
+        "unspecified_first": {"room": 6, "window": 3, "lengths": (1, 1), "behind": numpy.nan},
+        "unspecified_many": {"room": 8, "window": 3, "lengths": (10,), "sequence": 3, "behind": numpy.inf},
+        "unspecified_rotary": {"room": 6, "window": 4, "lengths": (3, 7), "do_rotary": 1, "behind": -numpy.inf},
+        "unspecified_sink": {"room": 6, "window": 4, "lengths": (3, 7), "smooth_softmax": 1, "behind": numpy.nan},
+        "unspecified_float16": {
+            "room": 6, "window": 4, "lengths": (3, 7), "dtype": "float16", "behind": numpy.nan
+        },
+        "unspecified_symbolic": {"room": 7, "window": 4, "lengths": (4, 9), "symbolic": True, "behind": numpy.nan},
+    }.items():  # fmt: skip
         name = f"groupqueryattention_sliding_{kind}"
         random, given = random_of(name), dict(given)
         room, window, lengths = given.pop("room"), given.pop("window"), given.pop("lengths")
         sequence, dtype, bits = given.pop("sequence", 1), given.pop("dtype", "float32"), given.pop("bits", 0)
-        symbolic, batch = given.pop("symbolic", False), len(lengths)
+        symbolic, batch, behind = given.pop("symbolic", False), len(lengths), given.pop("behind", 0)
         rows = [floats(random, (batch, sequence, each * size), dtype) for each in (heads, kv, kv)]
         if bits:
             held = "int8" if bits == 8 else "uint8"
@@ -194,18 +214,15 @@ def _group_query_of_windows():
             caches = [floats(random, (batch, kv, room, size), dtype) for _ in "kv"]
         for cache in caches:
             for sample, length in enumerate(lengths):
-                cache[sample, :, _kept(length - sequence, room, window) :] = 0
+                cache[sample, :, _kept(length - sequence, room, window) :] = behind
         inputs = [*rows, *caches, numpy.array(lengths, "int32") - 1, numpy.array(max(lengths), "int32")]
         inputs += [*(_tables(random, 64, size // 2, dtype) if "do_rotary" in given else [None] * 2), *[None] * 3]
         inputs += [numpy.array([2.0 ** (2 - bits)], "float32") for _ in "kv"] if bits else []
         while inputs[-1] is None:
             inputs.pop()
         oracle = None
-        if any(_kept(length, room, window) != room for length in lengths):
-            # ONNX Runtime's, which wants to write the caches, too.
-            oracle = lambda *given, **rest: node_case(
-                "other", "GroupQueryAttention", given, attributes=rest, outputs=3
-            ).outputs[:1]
+        if behind or any(_kept(length, room, window) != room for length in lengths):
+            oracle = _group_query_output
         yield node_case(
             name,
             "GroupQueryAttention",
@@ -283,6 +300,20 @@ def group_query():
         prefix + "float16_next", sequence=1, past=7, dtype="float16", packed=True, rotary=True, size=16
     )
     yield from _group_query_of_integers()
+    ragged = {"batch": 3, "sequence": 1, "buffer": 20, "lengths": [5, 9, 3], "size": 16}
+    for kind, given in {
+        "": {"behind": numpy.nan},
+        "_infinite": {"behind": numpy.inf},
+        "_window": {"behind": numpy.nan, "local_window_size": 2},
+        "_rotary": {"behind": numpy.nan, "rotary": True, "packed": True},
+        "_sink": {"behind": numpy.nan, "sink": True},
+        "_bias": {"behind": numpy.nan, "batch": 2, "lengths": [9, 4], "bias": True, "softcap": 2.0},
+        "_float16": {"behind": -numpy.inf, "dtype": "float16"},
+        "_symbolic": {"behind": numpy.nan, "symbolic": True},
+        "_of_one": {"behind": numpy.nan, "batch": 1, "lengths": [7], "past": 6},
+        "_growing": {"behind": numpy.nan, "buffer": 8},
+    }.items():
+        yield _group_query(f"{prefix}unspecified{kind}", **{**ragged, **given})
 
 
 @covers("RotaryEmbedding")

@@ -82,6 +82,10 @@ def sparse_attention():
         "next_two_layouts": {"past": 60, "layouts": _TWO},
         "next_in_room": {"past": 33, "room": 64},
         "ragged": {"past": 49, "lengths": (50, 35), "layouts": _TWO},
+        "unspecified": {"past": 49, "room": 64, "lengths": (50, 35), "layouts": _TWO, "behind": numpy.nan},
+        "unspecified_symbolic": {
+            "past": 49, "room": 64, "lengths": (34, 50), "symbolic": (0, 1, 2, 3, 4), "behind": numpy.inf
+        },
         "packed": {"past": 49, "packed": True},
         "rotary": {"past": 49, "do_rotary": 1, "layouts": _TWO},
         "rotary_first": {"length": 40, "do_rotary": 1, "rotary_interleaved": 1},
@@ -104,6 +108,11 @@ def sparse_attention():
             caches = [floats(random, (batch, kv, room, size), dtype) for _ in range(2)]
             if not past:
                 caches = [numpy.zeros_like(each) for each in caches]
+            if "behind" in more:
+                behind = more.pop("behind")
+                for cache in caches:
+                    for sample, each in enumerate(lengths):
+                        cache[sample, :, each - length :] = behind
             blocks = _rows_of_blocks(more.pop("layouts", _ONE))
             inputs = [query, key, value, *caches, *blocks, numpy.array([total], "int32")]
             inputs.append(numpy.array(lengths, "int32"))
@@ -120,7 +129,7 @@ def sparse_attention():
                 symbolic=symbolic,
                 shared=((3, 1), (4, 2)),
                 # ONNX Runtime's kernel reads past the scores of the shorter of the samples.
-                oracle=_by_blocks if kind == "ragged" else None,
+                oracle=_by_blocks if min(lengths) != total else None,
             )
 
 

@@ -101,11 +101,19 @@ Attended Attend(Definition& d, Attention a) {
     if (a.bias) a.bias = d.Cast(*a.bias, type);
     if (a.sink) a.sink = d.Cast(*a.sink, type);
   }
+  const bool is_in_parts = a.sink || a.shown != Attention::Shown::kNothing;
+  const bool is_in_groups = !is_in_parts && a.has_key_for_each && a.scale != 0 && !a.bias;
+  if (a.has_token) {
+    // A share of zero times NaN is NaN. Scores of such rows are replaced, but where ONNX's operator
+    // adds the mask to them.
+    a.v = ClearedRows(d, a.v, *a.has_token, type);
+    if (!is_in_parts && !is_in_groups) a.k = ClearedRows(d, a.k, *a.has_token, type);
+  }
   Attended attended;
   Value& result = attended.result;
-  if (a.sink || a.shown != Attention::Shown::kNothing) {
+  if (is_in_parts) {
     attended = AttendInParts(d, a, type);
-  } else if (a.has_key_for_each && a.scale != 0 && !a.bias) {
+  } else if (is_in_groups) {
     result = AttendInGroups(d, a, type);
   } else {
     std::optional<Value> added = a.mask;
@@ -154,6 +162,15 @@ Value ExtendCache(Definition& d, const Value& past, const Value& fresh, const Va
     indices.push_back(d.Unsqueeze(d.Apply("Expand", {index, shape}), {3}));
   }
   return d.Apply("ScatterND", {room, d.Concat(std::move(indices), 3), fresh});
+}
+
+Value ClearedRows(Definition& d, const Value& rows, const Value& has_token, ElementType type) {
+  return d.Apply("Where", {has_token, rows, d.Scalar(0, type)});
+}
+
+Value RowsWithToken(Definition& d, const Value& starts, const Value& count, const Value& total) {
+  const Value ends = d.Unsqueeze(d.Add(starts, count), {1});
+  return d.Unsqueeze(d.Apply("Less", {CountTo(d, total), ends}), {1, 3});
 }
 
 Cached ExtendBuffers(Definition& d, const Value& past_k, const Value& past_v, const Value& k,

@@ -27,6 +27,9 @@ struct Attention {
   float softcap = 0;  // 0: none
   // Whether the mask leaves each query a key. A softmax of nothing would be no number.
   bool has_key_for_each = false;
+  // Bool, true where a row of K and V holds a token, [batch, 1, keys, 1]. The others, at which the
+  // mask lets no query look, may be anything, NaN and infinity among it, and reach no result.
+  std::optional<Value> has_token;
   // A number per head that takes part in the softmax and has no key: [heads], of `type`.
   std::optional<Value> sink;
   // What Attend tells besides: nothing; the scores before the softmax, 0 where the mask is false;
@@ -55,6 +58,18 @@ model::Definition::Value ExtendCache(model::Definition& d, const model::Definiti
                                      const model::Definition::Value& fresh,
                                      const model::Definition::Value& total,
                                      const model::Definition::Value& starts);
+
+// `rows` [batch, heads, tokens, size] of floats with zeros where `has_token` [batch, 1, tokens, 1]
+// is false.
+model::Definition::Value ClearedRows(model::Definition& d, const model::Definition::Value& rows,
+                                     const model::Definition::Value& has_token,
+                                     tensor::ElementType type);
+
+// Which of the first `total` (int64 [1]) rows of an extended cache hold a token, for `has_token`:
+// those before `starts` (int64 [batch]), and `count` (int64 [1]) new ones.
+model::Definition::Value RowsWithToken(model::Definition& d, const model::Definition::Value& starts,
+                                       const model::Definition::Value& count,
+                                       const model::Definition::Value& total);
 
 // Keys and values with those of the past before them: the whole cache, and the tokens in it.
 struct Cached {

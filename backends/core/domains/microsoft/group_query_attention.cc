@@ -108,6 +108,7 @@ class CacheFormat {
   // [batch, heads, tokens, size] as the cache keeps it, and back in type `type`.
   Value Quantized(Definition& d, Value floats) const;
   Value Dequantized(Definition& d, Value kept, ElementType type) const;
+  bool is_of_floats() const { return bits_ == 0; }
 
  private:
   int64_t bits_ = 0;  // 8: int8, 4: two in a uint8, 0: floats
@@ -212,6 +213,12 @@ class SlidingWindow {
     old_ = Resident(d, starts);
     first_old_ = d.Sub(starts, old_);
     first_kept_ = d.Sub(lengths, Resident(d, lengths));
+    is_there_ = d.Apply("Less", {CountTo(d, room_), d.Unsqueeze(old_, {1})});
+  }
+
+  // Cache `past` of floats with zeros in the rows that hold no token, which may be anything.
+  Value Cleared(Definition& d, const Value& past, ElementType type) const {
+    return ClearedRows(d, past, d.Unsqueeze(is_there_, {1, 3}), type);
   }
 
   // Which columns the queries at `positions` [batch, sequence] look at: [batch, 1, sequence,
@@ -222,8 +229,7 @@ class SlidingWindow {
     const Value of_cache = d.Add(of_samples(first_old_), count);
     // What stands behind the old tokens is farther ahead than any query.
     const Value never = d.Scalar(static_cast<double>(int64_t{1} << 40), ElementType::kInt64);
-    const Value is_there = d.Apply("Less", {count, of_samples(old_)});
-    const Value places = d.Concat({d.Apply("Where", {is_there, of_cache, never}), positions}, 1);
+    const Value places = d.Concat({d.Apply("Where", {is_there_, of_cache, never}), positions}, 1);
     const Value keys = d.Unsqueeze(places, {1, 2}), queries = d.Unsqueeze(positions, {1, 3});
     const Value first = d.Sub(queries, d.Int0D(d.Int("local_window_size")));
     return d.Apply("And",
@@ -255,6 +261,7 @@ class SlidingWindow {
 
   Value starts_, room_, step_;
   Value old_, first_old_;  // how many of a sample are in the cache, and the place of the first
+  Value is_there_;         // bool [batch, room]: whether a row of the cache holds one
   Value first_kept_;       // the same behind the run
 };
 
@@ -287,16 +294,25 @@ Status Define(Definition& d) {
   Value present_k = of_keys.Quantized(d, k), present_v = of_values.Quantized(d, v);
   // Keys and values that queries may look at, as the cache keeps them.
   Value seen_k, seen_v, mask;
+  std::optional<Value> has_token;
   if (d.Int("sliding_window_cache") != 0) {
     const SlidingWindow window(d, starts, lengths);
-    seen_k = d.Concat({d.In(kPastKey), present_k}, 2);
-    seen_v = d.Concat({d.In(kPastValue), present_v}, 2);
+    const auto past = [&](int input, const CacheFormat& format) {
+      return format.is_of_floats() ? window.Cleared(d, d.In(input), d.Type(input)) : d.In(input);
+    };
+    seen_k = d.Concat({past(kPastKey, of_keys), present_k}, 2);
+    seen_v = d.Concat({past(kPastValue, of_values), present_v}, 2);
     mask = window.Mask(d, positions);
     present_k = window.Kept(d, seen_k);
     present_v = window.Kept(d, seen_v);
   } else if (d.Has(kPastKey)) {
     present_k = ExtendCache(d, d.In(kPastKey), present_k, total, starts);
     present_v = ExtendCache(d, d.In(kPastValue), present_v, total, starts);
+    // `total` is of the longest sample: others end before, but where there is one alone. Integers
+    // are always numbers.
+    if (of_values.is_of_floats() && d.Extent(kQuery, 0) != 1) {
+      has_token = RowsWithToken(d, starts, sequence, total);
+    }
   }
 
   if (mask.empty()) {
@@ -313,6 +329,7 @@ Status Define(Definition& d) {
   attention.heads = heads.q;
   attention.kv_heads = heads.kv;
   attention.mask = mask;
+  attention.has_token = has_token;
   attention.has_key_for_each = true;  // its own
   attention.scale = d.Float("scale");
   if (attention.scale == 0 && heads.size) {

@@ -144,6 +144,8 @@ Status Define(Definition& d) {
   attention.heads = heads.q;
   attention.kv_heads = heads.kv;
   attention.mask = Mask(d, heads, positions, total);
+  // Samples have as many tokens as the longest, where there is one sample.
+  if (d.Extent(kQuery, 0) != 1) attention.has_token = RowsWithToken(d, starts, sequence, total);
   attention.scale = d.Float("scale");
   d.Return(0, MergeHeads(d, Attend(d, attention).result));
   d.Return(1, present_k);
