@@ -2,8 +2,8 @@
 //
 // Gathered convolutions: what the four ways of binding one share. Either windows are gathered; or,
 // along three axes with few outputs, slabs of the padded input are copied, in which windows
-// overlap; or, between planes, windows are gathered side by side; or, where padding is most of what
-// windows see, taps are multiplied one after the other.
+// overlap; or, between planes, windows are gathered side by side; or, where at least a quarter of
+// what windows see is padding, taps are multiplied one after the other.
 
 #ifndef ONNXIFI_BACKENDS_CPU_CONVOLUTION_GATHERED_H_
 #define ONNXIFI_BACKENDS_CPU_CONVOLUTION_GATHERED_H_

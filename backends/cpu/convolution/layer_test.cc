@@ -277,8 +277,7 @@ TEST(LayerTest, TransposedToFewOutputsMultipliesPixels) {
   }
 }
 
-// Of a kernel dilated over half of the image, nine windows of ten see padding with some of their
-// taps.
+// Of a kernel dilated over half of the image, every window sees padding with some of its taps.
 TEST(LayerTest, WideDilationsMultiplyNoPadding) {
   for (const int threads : {1, 2}) {
     const auto device = MakeDevice(threads);
