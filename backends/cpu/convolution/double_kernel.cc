@@ -97,29 +97,32 @@ class BoundDouble final : public device::BoundKernel {
     const int64_t chunks = (positions_ + windows - 1) / windows;
     const int64_t items = batch_ * group_ * chunks;
     if (items == 0) return base::Ok();
-    const bool is_packed = !packed_.empty();
+    if (panels_ == 0) return base::Ok();
+    // About 4 multiply-adds in a nanosecond; another thread is worth some microseconds.
+    constexpr int64_t kWorthAThread = 3000 * 4;
+    const int64_t grain = kWorthAThread / (windows * panels_ * width_ * (Depth() + 1)) + 1;
+    threads::ThreadPool& pool = runtime_.pool();
+    const int64_t parts = pool.CountParts((items + grain - 1) / grain);
+    const int64_t packed_here = packed_.empty() ? PackedSize() : 0;
     ONNXIFI_ASSIGN_OR_RETURN(
         const runtime::WorkMemory::Lease lease,
-        runtime_.work_memory().Lend((is_packed ? 0 : PackedSize()) * int64_t{sizeof(double)}));
+        runtime_.work_memory().Lend((packed_here + pool.ThreadsOf(parts) * PartDoubles()) *
+                                    static_cast<int64_t>(sizeof(double))));
+    auto* const memory = reinterpret_cast<double*>(lease.data());
+    double* const scratch = memory + packed_here;
     const double* packed = packed_.data();
-    if (!is_packed) {
-      auto* const own = reinterpret_cast<double*>(lease.data());
-      Pack(reinterpret_cast<const double*>(addresses[weights_.buffer]) + weights_.offset, own);
-      packed = own;
+    if (packed_here > 0) {
+      Pack(reinterpret_cast<const double*>(addresses[weights_.buffer]) + weights_.offset, memory);
+      packed = memory;
     }
     const auto* const source =
         reinterpret_cast<const double*>(addresses[source_.buffer]) + source_.offset;
     auto* const result = reinterpret_cast<double*>(addresses[result_.buffer]) + result_.offset;
     const auto* const addend =
         reinterpret_cast<const double*>(addresses[addend_.buffer]) + addend_.offset;
-    if (items == 0 || panels_ == 0) return base::Ok();
-    // About 4 multiply-adds in a nanosecond; another thread is worth some microseconds.
-    constexpr int64_t kWorthAThread = 3000 * 4;
-    const int64_t grain = kWorthAThread / (windows * panels_ * width_ * (Depth() + 1)) + 1;
-    runtime_.pool().For(items, grain, [&](int64_t begin, int64_t end) {
-      std::vector<double> gathered(static_cast<size_t>(windows * Depth()));
-      std::vector<double> sums(static_cast<size_t>(kChunkRows * width_));
-      for (int64_t item = begin; item < end; ++item) {
+    pool.ForEachPart(parts, [&](int64_t part, int thread) {
+      double* const own = scratch + thread * PartDoubles();
+      for (int64_t item = items * part / parts; item < items * (part + 1) / parts; ++item) {
         const int64_t group = item / chunks % group_;
         const int64_t image = item / chunks / group_;
         const Chunk chunk = {
@@ -130,9 +133,9 @@ class BoundDouble final : public device::BoundKernel {
             item % chunks * windows,
             std::min(windows, positions_ - item % chunks * windows)};
         if (has_window_columns_) {
-          RunColumns(chunk, gathered.data());
+          RunColumns(chunk, own);
         } else {
-          RunRows(chunk, gathered.data(), sums.data());
+          RunRows(chunk, own);
         }
       }
     });
@@ -156,6 +159,11 @@ class BoundDouble final : public device::BoundKernel {
   };
 
   int64_t Depth() const { return taps_ * channels_; }
+  // Of a thread: windows, and behind them either the remainders of a row or sums.
+  int64_t PartDoubles() const {
+    if (!has_window_columns_) return kChunkRows * (Depth() + width_);
+    return width_ * Depth() + axes_.back().stride * RemainderLength(width_);
+  }
   int64_t PackedSize() const {
     return group_ * Depth() * (has_window_columns_ ? outputs_ : panels_ * width_);
   }
@@ -254,8 +262,7 @@ class BoundDouble final : public device::BoundKernel {
     const size_t last = axes_.size() - 1;
     const int64_t count = std::min(chunk.count - begin, x.out - position[last]);
     const int64_t first_x = position[last] * x.stride - x.pad;
-    std::vector<double> remainders(
-        static_cast<size_t>(x.stride > 1 ? x.stride * RemainderLength(count) : 0));
+    double* const remainders = windows + width_ * Depth();
     ForTaps([&](int64_t tap, const std::array<int64_t, kMaxSpatialAxes>& at) {
       if (at[last] != 0) return;  // all taps of a row at once
       int64_t offset = 0;
@@ -276,13 +283,12 @@ class BoundDouble final : public device::BoundKernel {
             CopyInside(row, first_x + k * x.dilation, 1, count, to + k * step);
           }
         } else {
-          CopyRemainders(row, first_x, count, remainders.data());
+          CopyRemainders(row, first_x, count, remainders);
           for (int64_t k = 0; k < x.kernel; ++k) {
             const int64_t from = k * x.dilation;
-            std::memcpy(
-                to + k * step,
-                remainders.data() + from % x.stride * RemainderLength(count) + from / x.stride,
-                static_cast<size_t>(count) * sizeof(double));
+            std::memcpy(to + k * step,
+                        remainders + from % x.stride * RemainderLength(count) + from / x.stride,
+                        static_cast<size_t>(count) * sizeof(double));
           }
         }
       }
@@ -337,7 +343,8 @@ class BoundDouble final : public device::BoundKernel {
   }
 
   // Each window is a row.
-  void RunRows(const Chunk& chunk, double* windows, double* sums) const {
+  void RunRows(const Chunk& chunk, double* windows) const {
+    double* const sums = windows + kChunkRows * Depth();
     const auto& [source, packed, result, addend, first, rows] = chunk;
     // Of the rows in the result and in the addend.
     std::array<int64_t, kChunkRows> offsets, addend_offsets;
