@@ -129,14 +129,19 @@ RecipeResult SelectTransposed(Question& question, std::string_view /*name*/) {
                           "Channels of the input or the result do not lie side by side.");
     }
   }
+  const auto number = [](const program::Dim& dim) {
+    return dim.is_constant() ? dim.constant() : 0;
+  };
+  tensor::Extents in, kernel;
+  for (size_t axis = 0; axis < contract.a_spatial.size(); ++axis) {
+    in.push_back(number(contract.a_spatial[axis]));
+    kernel.push_back(number(contract.inner[1 + axis]));
+  }
+  const tensor::Extents strides = convolution::TransposedStrides(in, kernel, contract.strides);
   program::Dim needed = 1, gathered = 1;
   for (size_t axis = 0; axis < contract.a_spatial.size(); ++axis) {
     needed = needed * contract.a_spatial[axis] * contract.inner[1 + axis];
-    // Of a single pixel each result has a tap of its own.
-    const program::Dim taps = contract.a_spatial[axis] == program::Dim(1)
-                                  ? program::Dim(1)
-                                  : CeilDiv(contract.inner[1 + axis], contract.strides[axis]);
-    gathered = gathered * step.domain[2 + axis] * taps;
+    gathered = gathered * step.domain[2 + axis] * CeilDiv(contract.inner[1 + axis], strides[axis]);
   }
   if (needed.is_constant() && gathered.is_constant() &&
       gathered.constant() / 2 > needed.constant()) {

@@ -324,6 +324,20 @@ TEST(LayerTest, TransposedSinglePixelsAreOneProduct) {
     EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(2)), StartsWith("transposed: 16 remainders"));
     layer.pad = {1, 1};
     EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(2)), StartsWith("transposed: 4 remainders"));
+    layer.pad = {0, 0};
+    layer.kernel = {8, 8};
+    EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(2)), StartsWith("transposed: 64 remainders"));
+  }
+}
+
+// With more remainders than the kernel has, most of each window would be padding.
+TEST(LayerTest, TransposedSinglePixelsOfManyRemaindersAreNotGathered) {
+  for (const std::vector<int64_t>& kernel :
+       {std::vector<int64_t>{9, 9}, {7, 10}, {65}, {5, 4, 4}, {2, 64}}) {
+    const std::vector<int64_t> ones(kernel.size(), 1), zeros(kernel.size(), 0);
+    Layer layer = {2, 24, 24, ones, kernel, ones, zeros, ones};
+    layer.is_transposed = true;
+    EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(2)), StartsWith("onednn deconvolution"));
   }
 }
 

@@ -30,9 +30,7 @@ using Numbers = std::array<int64_t, kMaxSpatialAxes>;
 
 constexpr int64_t kMaxPhases = 64;
 
-// The axes of a step, outermost first, those that it has not being of one element. Along an axis
-// with a single pixel of input the stride changes nothing: it is as long as the kernel there, so
-// that each window is that pixel, unless the phases would be too many.
+// The axes of a step, outermost first, those that it has not being of one element.
 struct Axes {
   Numbers in, out, kernel, stride, pad;
 
@@ -44,20 +42,16 @@ struct Axes {
     pad.fill(0);
     const Contract& contract = *step.step->As<Contract>();
     const size_t spatial = contract.a_spatial.size();
+    tensor::Extents own_in, own_kernel;
     for (size_t own = 0; own < spatial; ++own) {
       const size_t axis = kMaxSpatialAxes - spatial + own;
-      in[axis] = step.Number(contract.a_spatial[own]);
+      in[axis] = own_in.emplace_back(step.Number(contract.a_spatial[own]));
       out[axis] = step.domain[kFirstSpatial + own];
-      kernel[axis] = step.Number(contract.inner[1 + own]);
-      stride[axis] = contract.strides[own];
+      kernel[axis] = own_kernel.emplace_back(step.Number(contract.inner[1 + own]));
       pad[axis] = step.Number(contract.pads_begin[own]);
     }
-    for (size_t axis = 0; axis < kMaxSpatialAxes; ++axis) {
-      const int64_t others = stride[0] * stride[1] * stride[2] / stride[axis];
-      if (in[axis] == 1 && kernel[axis] > stride[axis] && others <= kMaxPhases / kernel[axis]) {
-        stride[axis] = kernel[axis];
-      }
-    }
+    const tensor::Extents strides = TransposedStrides(own_in, own_kernel, contract.strides);
+    std::copy(strides.begin(), strides.end(), stride.end() - static_cast<int64_t>(spatial));
   }
 
   // A number for weights that are packed for these strides.
@@ -482,6 +476,20 @@ class TransposedRecipe final : public Recipe {
 };
 
 }  // namespace
+
+tensor::Extents TransposedStrides(const tensor::Extents& in, const tensor::Extents& kernel,
+                                  const tensor::Extents& strides) {
+  tensor::Extents raised = strides;
+  for (size_t axis = 0; axis < in.size(); ++axis) {
+    if (in[axis] != 1 || kernel[axis] <= raised[axis]) continue;
+    int64_t room = kMaxPhases / kernel[axis];  // for the remainders of the others
+    for (size_t other = 0; other < in.size(); ++other) {
+      if (other != axis) room /= raised[other];
+    }
+    if (room >= 1) raised[axis] = kernel[axis];
+  }
+  return raised;
+}
 
 runtime::RecipeResult SelectTransposed(const device::Facts& facts) {
   const program::Step& step = facts.step;
