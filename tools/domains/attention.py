@@ -169,6 +169,36 @@ def _group_query_output(*given, **attributes):
     return node_case("other", "GroupQueryAttention", given, attributes=attributes, outputs=3).outputs[:1]
 
 
+def _group_query_of_padding(name, symbolic=False, **attributes):
+    """A first run whose shorter sample is padded with keys of no share, even to queries of padding, and NaN."""
+    random, (batch, sequence, heads, kv, size), lengths = random_of(name), (2, 6, 4, 2, 16), (6, 4)
+    query = abs(floats(random, (batch, sequence, heads * size)))
+    key, value = (floats(random, (batch, sequence, kv * size)) for _ in "kv")
+    key[1, lengths[1] :], value[1, lengths[1] :] = -200, numpy.nan
+    inputs = [query, key, value, None, None, numpy.array(lengths, "int32") - 1, numpy.array(sequence, "int32")]
+    attributes = {"num_heads": heads, "kv_num_heads": kv, **attributes}
+
+    def oracle(query, key, value, *_, local_window_size=sequence, **__):
+        """In float64. ONNX Runtime's queries of padding see scores of one another."""
+        split = lambda each, count: each.reshape(batch, sequence, count, size).astype("float64")
+        k, v = (split(each, kv).repeat(heads // kv, 2) for each in (key, numpy.nan_to_num(value)))
+        scores = numpy.einsum("bqhd,bkhd->bhqk", split(query, heads), k) / size**0.5
+        back = numpy.subtract.outer(numpy.arange(sequence), numpy.arange(sequence))
+        scores[:, :, (back < 0) | (back >= local_window_size)] = -numpy.inf
+        shares = numpy.exp(scores - scores.max(-1, keepdims=True))
+        shares /= shares.sum(-1, keepdims=True)
+        return [numpy.einsum("bhqk,bkhd->bqhd", shares, v).reshape(query.shape).astype(query.dtype)]
+
+    return node_case(
+        name,
+        "GroupQueryAttention",
+        inputs,
+        attributes=attributes,
+        symbolic=symbolic,
+        oracle=oracle,
+    )
+
+
 def _group_query_of_windows():
     """Caches of the last tokens alone. Of a cache with rows that hold none only the output is told."""
     heads, kv, size = 4, 2, 32
@@ -314,6 +344,10 @@ def group_query():
         "_growing": {"behind": numpy.nan, "buffer": 8},
     }.items():
         yield _group_query(f"{prefix}unspecified{kind}", **{**ragged, **given})
+    # Without a scale and a size, as with symbols, the keys of padding are zeros to its queries, whose results
+    # nothing says.
+    for kind, given in {"": {}, "_window": {"local_window_size": 3}, "_symbolic": {"symbolic": True}}.items():
+        yield _group_query_of_padding(f"{prefix}padding_unspecified{kind}", scale=0.25, **given)
 
 
 @covers("RotaryEmbedding")

@@ -168,9 +168,8 @@ Value ClearedRows(Definition& d, const Value& rows, const Value& has_token, Elem
   return d.Apply("Where", {has_token, rows, d.Scalar(0, type)});
 }
 
-Value RowsWithToken(Definition& d, const Value& starts, const Value& count, const Value& total) {
-  const Value ends = d.Unsqueeze(d.Add(starts, count), {1});
-  return d.Unsqueeze(d.Apply("Less", {CountTo(d, total), ends}), {1, 3});
+Value RowsWithToken(Definition& d, const Value& ends, const Value& count) {
+  return d.Unsqueeze(d.Apply("Less", {CountTo(d, count), d.Unsqueeze(ends, {1})}), {1, 3});
 }
 
 Cached ExtendBuffers(Definition& d, const Value& past_k, const Value& past_v, const Value& k,

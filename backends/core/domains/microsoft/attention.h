@@ -65,11 +65,10 @@ model::Definition::Value ClearedRows(model::Definition& d, const model::Definiti
                                      const model::Definition::Value& has_token,
                                      tensor::ElementType type);
 
-// Which of the first `total` (int64 [1]) rows of an extended cache hold a token, for `has_token`:
-// those before `starts` (int64 [batch]), and `count` (int64 [1]) new ones.
-model::Definition::Value RowsWithToken(model::Definition& d, const model::Definition::Value& starts,
-                                       const model::Definition::Value& count,
-                                       const model::Definition::Value& total);
+// Which of `count` rows (int64 [1]) hold a token, for `has_token`: those before `ends`, int64
+// [batch].
+model::Definition::Value RowsWithToken(model::Definition& d, const model::Definition::Value& ends,
+                                       const model::Definition::Value& count);
 
 // Keys and values with those of the past before them: the whole cache, and the tokens in it.
 struct Cached {

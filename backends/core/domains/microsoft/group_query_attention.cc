@@ -308,17 +308,17 @@ Status Define(Definition& d) {
   } else if (d.Has(kPastKey)) {
     present_k = ExtendCache(d, d.In(kPastKey), present_k, total, starts);
     present_v = ExtendCache(d, d.In(kPastValue), present_v, total, starts);
-    // `total` is of the longest sample: others end before, but where there is one alone. Integers
-    // are always numbers.
-    if (of_values.is_of_floats() && d.Extent(kQuery, 0) != 1) {
-      has_token = RowsWithToken(d, starts, sequence, total);
-    }
   }
 
   if (mask.empty()) {
     seen_k = d.Slice(present_k, 2, d.Ints1D({0}), total);
     seen_v = d.Slice(present_v, 2, d.Ints1D({0}), total);
     mask = Mask(d, positions, lengths, total);
+    // `total` is of the longest sample: others end before, but where there is one alone. Integers
+    // are always numbers.
+    if (of_values.is_of_floats() && d.Extent(kQuery, 0) != 1) {
+      has_token = RowsWithToken(d, lengths, total);
+    }
   }
 
   Attention attention;

@@ -145,7 +145,7 @@ Status Define(Definition& d) {
   attention.kv_heads = heads.kv;
   attention.mask = Mask(d, heads, positions, total);
   // Samples have as many tokens as the longest, where there is one sample.
-  if (d.Extent(kQuery, 0) != 1) attention.has_token = RowsWithToken(d, starts, sequence, total);
+  if (d.Extent(kQuery, 0) != 1) attention.has_token = RowsWithToken(d, lengths, total);
   attention.scale = d.Float("scale");
   d.Return(0, MergeHeads(d, Attend(d, attention).result));
   d.Return(1, present_k);
