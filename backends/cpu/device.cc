@@ -188,7 +188,33 @@ RecipeResult SelectGatheredProduct(Question& question, std::string_view /*name*/
                                        /*otherwise=*/nullptr, product.numbers));
 }
 
+// Not where adding products up is most of the work and oneDNN does well: of a single pixel, and of
+// few channels to several outputs.
 RecipeResult SelectFewTransposed(Question& question, std::string_view /*name*/) {
+  const program::Step& step = question.facts.step;
+  const Contract& contract = *step.As<Contract>();
+  const auto is_one = [](const program::Dim& dim) { return dim == program::Dim(1); };
+  if (std::all_of(contract.a_spatial.begin(), contract.a_spatial.end(), is_one)) {
+    return base::Status(base::Code::kUnsupportedShape, "The input is a single pixel.");
+  }
+  const program::Dim& channels = contract.inner[0];
+  const program::Dim& outputs = step.domain[1];
+  if (channels.is_constant() && outputs.is_constant() && outputs.constant() > 1) {
+    const bool has_volume = contract.a_spatial.size() == 3;
+    int64_t least = 0;
+    if (std::any_of(contract.strides.begin(), contract.strides.end(),
+                    [](int64_t stride) { return stride != 1; })) {
+      if (outputs.constant() > 3) least = outputs.constant() * outputs.constant() / 3 + 1;
+    } else if (has_volume || is_one(step.reads[0].strides[1])) {
+      least = has_volume ? 32 : 12;
+    }
+    if (channels.constant() < least) {
+      return base::Status(base::Code::kUnsupportedShape,
+                          "There are " + std::to_string(channels.constant()) + " channels; below " +
+                              std::to_string(least) +
+                              " adding up their products is most of the work.");
+    }
+  }
   return convolution::SelectFewTransposed(question.facts);
 }
 

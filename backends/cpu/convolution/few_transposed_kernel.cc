@@ -2,7 +2,7 @@
 //
 // SelectFewTransposed and its kernel: a transposed convolution to fewer outputs than a vector has
 // lanes, as decoders end with. Each pixel of the input times all taps and outputs is one product,
-// whose columns fill vectors; a row of the result then adds up what lies at its positions. Of a
+// whose columns fill vectors, and which is added to the sums of the results that it reaches. Of a
 // pixel, the taps along the last axis and their outputs lie side by side in both.
 
 #include <algorithm>
@@ -42,12 +42,8 @@ struct Axis {
   int64_t EndIn(int64_t end_out) const {
     return std::clamp<int64_t>((end_out - 1 + pad) / stride + 1, 0, in);
   }
-  // The tap through which position `from` reaches result `to`; negative: none does.
-  int64_t TapOf(int64_t from, int64_t to) const {
-    const int64_t distance = to + pad - from * stride;
-    if (distance < 0 || distance % dilation != 0 || distance / dilation >= kernel) return -1;
-    return distance / dilation;
-  }
+  // The result that position `from` reaches through a tap.
+  int64_t ReachOf(int64_t from, int64_t tap) const { return from * stride - pad + tap * dilation; }
 };
 using Axes = std::array<Axis, kMaxSpatialAxes>;
 
@@ -118,29 +114,36 @@ class BoundFewTransposed final : public device::BoundKernel {
     const auto follows = [&](const Axis& axis, int64_t distance) {
       return axis.in == 1 || axis.source_stride == distance;
     };
-    is_direct_ = (source_.strides[1] == 1 || channels_ == 1) &&
-                 follows(axes_[1], x.source_stride * x.in) &&
-                 follows(axes_[0], x.source_stride * x.in * axes_[1].in);
+    is_direct_ =
+        (source_.strides[1] == 1 || channels_ == 1) && follows(axes_[1], x.source_stride * x.in);
     // The axis that is divided: the first along which there is more than one pixel.
     while (divided_ + 1 < kMaxSpatialAxes && axes_[divided_].in == 1) ++divided_;
-    for (size_t axis = divided_ + 1; axis < kMaxSpatialAxes; ++axis) slice_ *= axes_[axis].in;
-    // Products of a chunk stay in the L2 cache; at its ends it computes what others do, too.
+    const bool is_line = divided_ + 1 == kMaxSpatialAxes;
+    // Sums of a chunk stay in the L2 cache, unless it would be so short that its neighbours
+    // multiply much of the same. Beside them a block of products stays there.
     const Axis& own = axes_[divided_];
-    const int64_t most_in =
-        std::max<int64_t>(1, processor::L2Floats() / 2 / std::max<int64_t>(1, slice_ * columns_));
+    int64_t floats = is_line ? outputs_ : RowFloats(x.in);  // of one position along the axis
+    for (size_t axis = 0; axis + 1 < kMaxSpatialAxes; ++axis) {
+      if (axis != divided_) floats *= axes_[axis].out;
+    }
+    const int64_t cache = processor::L2Floats() / 4;
     constexpr int64_t kPartsPerThread = 2;
     const int64_t threads = runtime.pool().thread_count();
     const int64_t parts = threads > 1 ? threads * kPartsPerThread : 1;
     const int64_t least = std::max<int64_t>(1, 4 * own.kernel * own.dilation);
-    chunk_ = std::max((own.out * batch_ + parts - 1) / parts, least);
-    chunk_ = std::clamp<int64_t>(std::min(chunk_, most_in * own.stride), 1,
-                                 std::max<int64_t>(1, own.out));
-    for (int64_t begin = 0; begin < own.out; begin += chunk_) {
+    chunk_ = std::min((own.out * batch_ + parts - 1) / parts, cache / std::max<int64_t>(1, floats));
+    chunk_ = std::clamp<int64_t>(std::max(chunk_, least), 1, std::max<int64_t>(1, own.out));
+    row_ = is_line ? chunk_ : x.out;
+    row_in_ = is_line ? 0 : x.in;
+    for (int64_t begin = 0; is_line && begin < own.out; begin += chunk_) {
       const int64_t end = std::min(own.out, begin + chunk_);
-      most_pixels_ = std::max(most_pixels_, (own.EndIn(end) - own.FirstIn(begin)) * slice_);
+      row_in_ = std::max(row_in_, own.EndIn(end) - own.FirstIn(begin));
     }
-    row_ = divided_ + 1 == kMaxSpatialAxes ? chunk_ : x.out;
-    row_in_ = divided_ + 1 == kMaxSpatialAxes ? most_pixels_ : x.in;
+    sum_rows_ = divided_ == 0 ? chunk_ * axes_[1].out
+                              : axes_[0].out * (divided_ == 1 ? chunk_ : axes_[1].out);
+    const int64_t pixels = std::max<int64_t>(1, cache / std::max<int64_t>(1, columns_));
+    block_x_ = std::max<int64_t>(1, std::min(pixels, row_in_));
+    block_y_ = std::clamp<int64_t>(pixels / block_x_, 1, std::max<int64_t>(1, axes_[1].in));
   }
 
   // The weights are packed.
@@ -177,83 +180,117 @@ class BoundFewTransposed final : public device::BoundKernel {
   }
 
  private:
-  // Gathered pixels, their products, a row of sums, one of an output, and its bias.
-  int64_t GatheredFloats() const { return is_direct_ ? 0 : most_pixels_ * channels_; }
-  int64_t SumFloats() const {
-    return (std::max<int64_t>(0, row_in_ - 1) * axes_[2].stride + axes_[2].kernel) * outputs_;
-  }
-  int64_t PartFloats() const {
-    return GatheredFloats() + most_pixels_ * columns_ + SumFloats() + 2 * row_;
-  }
-
-  // Results [begin, end) along the divided axis.
-  void RunChunk(device::Addresses addresses, const gemm::Epilogue& epilogue, int64_t image,
-                int64_t begin, int64_t end, float* scratch) const {
-    const Axis& own = axes_[divided_];
-    const int64_t first = own.FirstIn(begin), last = std::max(first, own.EndIn(end));
-    const int64_t pixels = (last - first) * slice_;
-    float* const products = scratch + GatheredFloats();
-    if (pixels > 0) {
-      const float* const source = gemm::FloatsAt(addresses, source_) + image * source_.strides[0];
-      gemm::Product product{};
-      product.a = source + first * own.source_stride;
-      product.a_stride = axes_[2].source_stride;
-      if (!is_direct_) {
-        pixels_.Gather(source, first * slice_, pixels, 0, channels_, scratch);
-        product.a = scratch;
-        product.a_stride = channels_;
-      }
-      product.b = runtime::Floats(weights_);
-      product.c = products;
-      product.c_stride = columns_;
-      product.rows = pixels;
-      product.depth = channels_;
-      product.columns = columns_;
-      gemm::Multiply(product, {}, 0, (columns_ + gemm::PanelColumns() - 1) / gemm::PanelColumns());
-    }
-    const Range whole[2] = {{0, axes_[0].out}, {0, axes_[1].out}};
-    const Range chunk = {begin, end};
-    const Range z = divided_ == 0 ? chunk : whole[0], y = divided_ == 1 ? chunk : whole[1];
-    const Range x = divided_ == 2 ? chunk : Range{0, axes_[2].out};
-    const std::array<Range, 2> in = {divided_ == 0 ? Range{first, last} : Range{0, axes_[0].in},
-                                     divided_ == 1 ? Range{first, last} : Range{0, axes_[1].in}};
-    const Range in_x = divided_ == 2 ? Range{first, last} : Range{0, axes_[2].in};
-    float* const sums = products + most_pixels_ * columns_;
-    for (int64_t at_z = z.begin; at_z < z.end; ++at_z) {
-      for (int64_t at_y = y.begin; at_y < y.end; ++at_y) {
-        AddRow(products, {at_z, at_y}, in, in_x, sums);
-        float* const result = gemm::FloatsAt(addresses, result_) + image * result_.strides[0] +
-                              at_z * axes_[0].result_stride + at_y * axes_[1].result_stride;
-        FinishRow(epilogue, sums, x, in_x, result, sums + SumFloats());
-      }
-    }
-  }
-
   struct Range {
     int64_t begin, end;
     int64_t size() const { return end - begin; }
   };
 
-  // The sums of a row of the result, from the first position that its first pixel reaches.
-  void AddRow(const float* products, const std::array<int64_t, 2>& at,
-              const std::array<Range, 2>& in, const Range& in_x, float* sums) const {
+  // Of a row of sums that pixels of the input reach.
+  int64_t RowFloats(int64_t pixels) const {
+    return (std::max<int64_t>(0, pixels - 1) * axes_[2].stride + axes_[2].kernel) * outputs_;
+  }
+  // Gathered pixels of a block, their products, the sums of a chunk, a row of an output, and its
+  // bias.
+  int64_t BlockPixels() const { return block_y_ * block_x_; }
+  int64_t GatheredFloats() const { return is_direct_ ? 0 : BlockPixels() * channels_; }
+  int64_t SumFloats() const { return sum_rows_ * RowFloats(row_in_); }
+  int64_t PartFloats() const {
+    return GatheredFloats() + BlockPixels() * columns_ + SumFloats() + 2 * row_;
+  }
+
+  // Results [begin, end) along the divided axis.
+  void RunChunk(device::Addresses addresses, const gemm::Epilogue& epilogue, int64_t image,
+                int64_t begin, int64_t end, float* scratch) const {
+    std::array<Range, kMaxSpatialAxes> in, out;
+    for (size_t axis = 0; axis < kMaxSpatialAxes; ++axis) {
+      in[axis] = {0, axes_[axis].in};
+      out[axis] = {0, axes_[axis].out};
+    }
+    out[divided_] = {begin, end};
+    const int64_t first = axes_[divided_].FirstIn(begin);
+    in[divided_] = {first, std::max(first, axes_[divided_].EndIn(end))};
+    const float* const source = gemm::FloatsAt(addresses, source_) + image * source_.strides[0];
+    float* const sums = scratch + GatheredFloats() + BlockPixels() * columns_;
+    const int64_t row_floats = RowFloats(in[2].size());
+    std::fill_n(sums, out[0].size() * out[1].size() * row_floats, 0.0F);
+    for (int64_t z = in[0].begin; z < in[0].end; ++z) {
+      for (int64_t y = in[1].begin; y < in[1].end; y += block_y_) {
+        for (int64_t x = in[2].begin; x < in[2].end; x += block_x_) {
+          const Block block = {z, y, x, std::min(block_y_, in[1].end - y),
+                               std::min(block_x_, in[2].end - x)};
+          const float* const products = MultiplyBlock(source, block, scratch);
+          AddBlock(products, block, out, sums + (x - in[2].begin) * axes_[2].stride * outputs_,
+                   row_floats);
+        }
+      }
+    }
+    for (int64_t z = out[0].begin; z < out[0].end; ++z) {
+      for (int64_t y = out[1].begin; y < out[1].end; ++y) {
+        float* const result = gemm::FloatsAt(addresses, result_) + image * result_.strides[0] +
+                              z * axes_[0].result_stride + y * axes_[1].result_stride;
+        const int64_t row = (z - out[0].begin) * out[1].size() + y - out[1].begin;
+        FinishRow(epilogue, sums + row * row_floats, out[2], in[2], result, sums + SumFloats());
+      }
+    }
+  }
+
+  // Pixels of the input: of one z, some rows, or a part of one.
+  struct Block {
+    int64_t z, y, x, rows, columns;
+  };
+
+  // All taps and outputs of each pixel.
+  const float* MultiplyBlock(const float* source, const Block& block, float* scratch) const {
+    const int64_t pixels = block.rows * block.columns;
+    float* const products = scratch + GatheredFloats();
+    gemm::Product product{};
+    product.a = source + block.z * axes_[0].source_stride + block.y * axes_[1].source_stride +
+                block.x * axes_[2].source_stride;
+    product.a_stride = axes_[2].source_stride;
+    if (!is_direct_) {
+      const int64_t first = (block.z * axes_[1].in + block.y) * axes_[2].in + block.x;
+      pixels_.Gather(source, first, pixels, 0, channels_, scratch);
+      product.a = scratch;
+      product.a_stride = channels_;
+    }
+    product.b = runtime::Floats(weights_);
+    product.c = products;
+    product.c_stride = columns_;
+    product.rows = pixels;
+    product.depth = channels_;
+    product.columns = columns_;
+    gemm::Multiply(product, {}, 0, (columns_ + gemm::PanelColumns() - 1) / gemm::PanelColumns());
+    return products;
+  }
+
+  // Adds a block's products to the rows of sums `out` that they reach; `sums` is where the block
+  // begins in the first one.
+  void AddBlock(const float* products, const Block& block,
+                const std::array<Range, kMaxSpatialAxes>& out, float* sums,
+                int64_t row_floats) const {
     const int64_t width = axes_[2].kernel * outputs_;
     const int64_t step = axes_[2].stride * outputs_;
-    std::fill_n(sums, SumFloats(), 0.0F);
-    for (int64_t z = in[0].begin; z < in[0].end; ++z) {
-      const int64_t tap_z = axes_[0].TapOf(z, at[0]);
-      if (tap_z < 0) continue;
-      for (int64_t y = in[1].begin; y < in[1].end; ++y) {
-        const int64_t tap_y = axes_[1].TapOf(y, at[1]);
-        if (tap_y < 0) continue;
-        const int64_t row = (z - in[0].begin) * in[1].size() + y - in[1].begin;
-        const float* from =
-            products + row * in_x.size() * columns_ + (tap_z * axes_[1].kernel + tap_y) * width;
-        float* to = sums;
-        for (int64_t x = 0; x < in_x.size(); ++x) {
-          for (int64_t k = 0; k < width; ++k) to[k] += from[k];
-          from += columns_;
-          to += step;
+    // Sums of neighbours overlap, and what was stored a moment ago is slow to load in other pieces:
+    // where these are most of them, those that do not overlap go in turns.
+    constexpr int64_t kShort = 16;
+    const int64_t turns = width < kShort ? (width + step - 1) / step : 1;
+    for (int64_t tap_z = 0; tap_z < axes_[0].kernel; ++tap_z) {
+      const int64_t z = axes_[0].ReachOf(block.z, tap_z) - out[0].begin;
+      if (z < 0 || z >= out[0].size()) continue;
+      for (int64_t row = 0; row < block.rows; ++row) {
+        for (int64_t tap_y = 0; tap_y < axes_[1].kernel; ++tap_y) {
+          const int64_t y = axes_[1].ReachOf(block.y + row, tap_y) - out[1].begin;
+          if (y < 0 || y >= out[1].size()) continue;
+          const float* const from =
+              products + row * block.columns * columns_ + (tap_z * axes_[1].kernel + tap_y) * width;
+          float* const to = sums + (z * out[1].size() + y) * row_floats;
+          for (int64_t first = 0; first < std::min(turns, block.columns); ++first) {
+            for (int64_t x = first; x < block.columns; x += turns) {
+              float* const sum = to + x * step;
+              const float* const product = from + x * columns_;
+              for (int64_t k = 0; k < width; ++k) sum[k] += product[k];
+            }
+          }
         }
       }
     }
@@ -293,10 +330,11 @@ class BoundFewTransposed final : public device::BoundKernel {
   Windows pixels_;
   int64_t columns_ = 1;
   size_t divided_ = 0;
-  int64_t slice_ = 1;                    // pixels of one position along the divided axis
-  int64_t chunk_ = 1, most_pixels_ = 0;  // of the result along it; of the input for a chunk
-  int64_t row_ = 1, row_in_ = 1;         // a row of a chunk, of the result and of the input
-  bool is_direct_ = false;               // pixels are read where they lie
+  int64_t chunk_ = 1;             // results along it
+  int64_t row_ = 1, row_in_ = 1;  // a row of a chunk, of the result and of the input
+  int64_t sum_rows_ = 1;          // of a chunk
+  int64_t block_y_ = 1, block_x_ = 1;
+  bool is_direct_ = false;  // pixels are read where they lie
 };
 
 class FewTransposedKernel final : public device::Kernel {

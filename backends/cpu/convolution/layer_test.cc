@@ -12,6 +12,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/cpu/device.h"
@@ -268,7 +269,12 @@ TEST(LayerTest, TransposedToFewOutputsMultipliesPixels) {
   // With gaps along all axes but the last.
   Layer frames = {2, 16, 2, {3, 5, 7}, {2, 3, 3}, {2, 1, 2}, {0, 1, 1}, {3, 2, 1}};
   frames.is_transposed = true;
-  for (Layer layer : {wave, image, frames}) {
+  // In several chunks of several blocks each; in rows of several blocks.
+  Layer volume = {1, 24, 3, {12, 30, 25}, {4, 3, 3}, {2, 1, 2}, {1, 1, 0}, {1, 1, 1}};
+  volume.is_transposed = true;
+  Layer band = {1, 20, 1, {3, 3000}, {4, 32}, {2, 8}, {1, 12}, {1, 1}};
+  band.is_transposed = true;
+  for (Layer layer : {wave, image, frames, volume, band}) {
     layer.makes_planes = true;
     const auto device = MakeDevice(2);
     EXPECT_THAT(LayerStep(layer).Check(*device), StartsWith("transposed to few outputs: "));
@@ -338,6 +344,50 @@ TEST(LayerTest, TransposedSinglePixelsOfManyRemaindersAreNotGathered) {
     Layer layer = {2, 24, 24, ones, kernel, ones, zeros, ones};
     layer.is_transposed = true;
     EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(2)), StartsWith("onednn deconvolution"));
+  }
+}
+
+// With few channels, adding up products is most of the work.
+TEST(LayerTest, TransposedFewChannelsToFewOutputsAreOtherKernels) {
+  const auto device = MakeDevice(2);
+  const auto check = [&](Layer layer) {
+    layer.is_transposed = true;
+    return LayerStep(layer).Check(*device);
+  };
+  EXPECT_THAT(check(Square(3, 3, 40, 3, 1, 1)), StartsWith("onednn deconvolution"));
+  EXPECT_THAT(check(Square(4, 4, 20, 9, 1, 4)), StartsWith("onednn deconvolution"));
+  Layer volume = {1, 16, 3, {5, 6, 7}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
+  EXPECT_THAT(check(volume), StartsWith("onednn deconvolution"));
+  volume.has_planes = volume.makes_planes = true;
+  EXPECT_THAT(check(volume), StartsWith("onednn deconvolution"));
+
+  EXPECT_THAT(check(Square(16, 7, 20, 3, 2, 1)), StartsWith("onednn deconvolution"));
+
+  constexpr std::string_view kOwn = "transposed to few outputs";
+  volume.in = 32;
+  EXPECT_THAT(check(volume), StartsWith(kOwn));
+  volume.in = 16;
+  volume.stride = {1, 1, 2};
+  EXPECT_THAT(check(volume), StartsWith(kOwn));
+  EXPECT_THAT(check(Square(3, 3, 40, 4, 2, 1)), StartsWith(kOwn));
+  EXPECT_THAT(check(Square(17, 7, 20, 3, 2, 1)), StartsWith(kOwn));
+  EXPECT_THAT(check(Square(12, 3, 40, 3, 1, 1)), StartsWith(kOwn));
+  EXPECT_THAT(check(Square(3, 1, 40, 3, 1, 1)), StartsWith(kOwn));
+  Layer planes = Square(3, 3, 40, 3, 1, 1);
+  planes.has_planes = planes.makes_planes = true;
+  EXPECT_THAT(check(planes), StartsWith(kOwn));
+}
+
+// Nothing of a single pixel is added up.
+TEST(LayerTest, TransposedSinglePixelsToFewOutputsAreOtherKernels) {
+  for (const bool has_planes : {false, true}) {
+    Layer layer = {2, 16, 3, {1, 1}, {20, 20}, {1, 1}, {0, 0}, {1, 1}};
+    layer.is_transposed = true;
+    layer.has_planes = layer.makes_planes = has_planes;
+    EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(2)),
+                Not(StartsWith("transposed to few outputs")));
+    layer.image = {1, 2};
+    EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(2)), StartsWith("transposed to few outputs"));
   }
 }
 
