@@ -339,7 +339,7 @@ TEST(LayerTest, TransposedSinglePixelsAreOneProduct) {
 // With more remainders than the kernel has, most of each window would be padding.
 TEST(LayerTest, TransposedSinglePixelsOfManyRemaindersAreNotGathered) {
   for (const std::vector<int64_t>& kernel :
-       {std::vector<int64_t>{9, 9}, {7, 10}, {65}, {5, 4, 4}, {2, 64}}) {
+       {std::vector<int64_t>{9, 9}, {7, 10}, {65}, {5, 4, 4}, {2, 64}, {64, 2}}) {
     const std::vector<int64_t> ones(kernel.size(), 1), zeros(kernel.size(), 0);
     Layer layer = {2, 24, 24, ones, kernel, ones, zeros, ones};
     layer.is_transposed = true;

@@ -71,9 +71,9 @@ runtime::RecipeResult SelectFewChannels(const device::Facts& facts);
 // one.
 runtime::RecipeResult SelectTransposed(const device::Facts& facts);
 // The strides that its kernel goes by, from the extents of the input and of the kernel along each
-// axis; 0 where they are known late. Along an axis with a single pixel of input the stride changes
-// nothing: it is as long as the kernel there, so that each window is that pixel, unless the results
-// would have too many remainders.
+// axis; 0 where they are known late. Along axes with a single pixel of input the stride changes
+// nothing: it is as long as the kernel there, so that each window is that pixel. Where the results
+// would have too many remainders then, all strides are the step's own.
 tensor::Extents TransposedStrides(const tensor::Extents& in, const tensor::Extents& kernel,
                                   const tensor::Extents& strides);
 // The same to fewer outputs than a vector has lanes, with gaps along all axes but the last, in any

@@ -481,14 +481,11 @@ tensor::Extents TransposedStrides(const tensor::Extents& in, const tensor::Exten
                                   const tensor::Extents& strides) {
   tensor::Extents raised = strides;
   for (size_t axis = 0; axis < in.size(); ++axis) {
-    if (in[axis] != 1 || kernel[axis] <= raised[axis]) continue;
-    int64_t room = kMaxPhases / kernel[axis];  // for the remainders of the others
-    for (size_t other = 0; other < in.size(); ++other) {
-      if (other != axis) room /= raised[other];
-    }
-    if (room >= 1) raised[axis] = kernel[axis];
+    if (in[axis] == 1) raised[axis] = std::max(raised[axis], kernel[axis]);
   }
-  return raised;
+  int64_t room = kMaxPhases;
+  for (const int64_t stride : raised) room /= stride;
+  return room >= 1 ? raised : strides;
 }
 
 runtime::RecipeResult SelectTransposed(const device::Facts& facts) {
