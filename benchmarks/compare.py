@@ -45,7 +45,8 @@ network of numbers; --engines names others.
 threads and fewer turns; --held-out those of them that are run for closing notes only. With --batch those
 that are drawn for one image or sequence only are left out. Of each run it adds which share the
 reference's loops took and which were slow, that is, below 15 % of what `onnxifi_bench --machine` measured, those
-steps above 3 % of the run, and the longest step, from the profile. With --json what the
+steps above 3 % of the run, and the longest step, from the profile. Slow steps are told for the device 'cpu' with all
+of its instructions, which is what onnxifi_bench measures. With --json what the
 file holds already is kept and not measured again, so that shards (--shard 1/4 ...) and runs that were
 cut short add up to one report.
 
@@ -265,13 +266,16 @@ def read_machine():
 
 
 @functools.cache
-def read_limits(library, threads):
-    """The limits of this machine, measured now if they are not known; None where the tool is not built."""
-    tool = library.parent.parent / "bin" / "onnxifi_bench"
-    if not tool.exists():
-        return None
-    told = subprocess.run([str(tool), "--machine", "--json"], stdout=subprocess.PIPE, text=True)
-    return machine_limits.Limits(told.stdout, threads) if told.returncode == 0 else None
+def find_limits(library, device, cpu_isa, threads):
+    """What steps are held against, measured now if it is not known, and None; or None, and why there is nothing."""
+    if device.partition(":")[0] != "cpu":
+        return None, f"onnxifi_bench measures the processor, not '{device}'."
+    if cpu_isa:
+        return None, f"onnxifi_bench measures all of the processor's instructions, not {cpu_isa}."
+    try:
+        return machine_limits.read(library.parent.parent / "bin" / "onnxifi_bench", threads), None
+    except machine_limits.LimitsError as fault:
+        return None, str(fault)
 
 
 def load_all(names, threads, options, model, loads, place):
@@ -392,7 +396,8 @@ def run_model(model, threads, arguments, loads, place):
     entry["compared_with"] = reference
     entry["is_checked"], entry["allowed"] = model.is_checked, model.allowed
     if steps is not None:
-        entry["profile"] = reference_share.summarise(steps, read_limits(arguments.library, threads))
+        limits, _ = find_limits(arguments.library, arguments.device, arguments.cpu_isa, threads)
+        entry["profile"] = reference_share.summarise(steps, limits)
     for name in arguments.engines:
         if name in faults:
             entry["engines"][name] = {"fault": faults[name]}
@@ -625,6 +630,12 @@ def main():
                     f"{threads} threads, ratio {comparison_text.format_ratio(entry['ratio'])}"
                 )
     report["summaries"] = summarise(report["results"])
+    if any("profile" in result for result in report["results"]):
+        told = {
+            find_limits(arguments.library, arguments.device, arguments.cpu_isa, threads)[1]
+            for threads in arguments.threads
+        }
+        report["left_out"] += [f"Which steps are slow is not told: {sentence}" for sentence in told - {None}]
     for result in report["results"]:
         device = result["engines"].get(measurements.OURS, {}).get("facts", {}).get("device")
         if report["has_device_memory"] and device:

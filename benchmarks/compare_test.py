@@ -9,6 +9,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 import unittest.mock
 
@@ -272,7 +273,7 @@ class Population(unittest.TestCase):
         self.assertEqual(reference_share.summarise([])["reference_share"], 0)
         self.assertEqual(reference_share.find_largest([{}, {"profile": profile}]), 0.4)
         self.assertIsNone(reference_share.find_largest([{}]))
-        self.assertEqual((profile["slow_share"], profile["slow"]), (0, []))
+        self.assertEqual((profile["slow_share"], profile["slow"]), (None, []))
 
     def test_slow_steps_are_those_far_from_what_the_machine_can_do(self):
         def step(ns, flops=0, size_bytes=0):
@@ -288,6 +289,32 @@ class Population(unittest.TestCase):
         self.assertAlmostEqual(profile["slow_share"], 0.52)
         self.assertEqual([slow["share"] for slow in profile["slow"]], [0.5])
         self.assertAlmostEqual(profile["slow"][0]["of_limit"], 0.1)
+        self.assertEqual(reference_share.summarise([], limits)["slow_share"], 0)
+
+    def test_limits_are_told_of_what_they_are_measured_for_only(self):
+        with tempfile.TemporaryDirectory() as folder:
+            library = pathlib.Path(folder) / "lib" / "libonnxifi.so"
+            tool = pathlib.Path(folder) / "bin" / "onnxifi_bench"
+            self.assertIn(f"There is no '{tool}'", compare.find_limits(library, "cpu", None, 1)[1])
+            self.assertIn("not 'vulkan:0'", compare.find_limits(library, "vulkan:0", None, 1)[1])
+            self.assertIn("not avx2", compare.find_limits(library, "cpu:0", "avx2", 1)[1])
+            tool.parent.mkdir()
+            tool.write_text("#!/bin/sh\necho 'no room' >&2\nexit 1\n")
+            tool.chmod(0o755)
+            self.assertIn("ended with 1: no room", compare.find_limits(library, "cpu", None, 2)[1])
+            machine = {"processor": "p", "by_threads": [{"threads": 1, "float32_gflops": 7, "copies": []}]}
+            tool.write_text(f"#!/bin/sh\necho '{json.dumps(machine)}'\n")
+            limits, missing = compare.find_limits(library, "cpu", None, 4)
+            self.assertEqual((limits.gflops, missing), (7, None))
+
+    def test_unknown_share_of_slow_steps_is_no_number(self):
+        figures = {"median_ms": 1, "best_ms": 1, "first_result_ms": 1, "peak_mib": 1}
+        entry = {**_result(0.5), "model": "m", "compared_with": "float64", "engines": {"onnxifi": figures}}
+        entry["profile"] = reference_share.summarise([])
+        report = {"engines": ["onnxifi"], "results": [entry], "left_out": [], "summaries": []}
+        lines = comparison_text.make_tables(report).splitlines()
+        row = lines[[line.startswith("MODEL") and "SLOW" in line for line in lines].index(True) + 1]
+        self.assertEqual(row.split()[4], "-")
 
 
 class Summaries(unittest.TestCase):

@@ -6,6 +6,10 @@ def format_ratio(ratio):
     return "-" if ratio is None else f"{ratio:.2f}"
 
 
+def _format_share(share):
+    return "-" if share is None else f"{share:.1%}"
+
+
 def _format_difference(value):
     return "-" if value is None else "same" if value == 0 else f"{value:.2g}"
 
@@ -60,7 +64,7 @@ def make_tables(report):
         profile, longest = result["profile"], result["profile"]["longest"]
         lines.append(
             f"{result['model']:<{width}} {result['threads']:>7} {format_ratio(result['ratio']):>6} "
-            f"{profile['reference_share']:>9.1%} {profile['slow_share']:>6.1%}  {_format_step(longest)}"
+            f"{profile['reference_share']:>9.1%} {_format_share(profile['slow_share']):>6}  {_format_step(longest)}"
         )
     lines += [
         f"{result['model']}, {result['threads']} threads: slow, at {step['of_limit']:.0%} of its limit: "

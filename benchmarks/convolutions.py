@@ -31,8 +31,8 @@ import statistics
 import subprocess
 import sys
 
+import machine_limits
 import operators
-from machine_limits import Limits
 
 _TREE = pathlib.Path(__file__).resolve().parent.parent
 # What the layers are held against.
@@ -147,10 +147,10 @@ def parse(argv):
 
 
 def read_limits(parser, options):
-    if not pathlib.Path(options.bench).exists():
-        parser.error(f"There is no '{options.bench}', which tells the machine's limits; build it, or give --bench.")
-    command = [options.bench, "--machine", "--json"]
-    return Limits(subprocess.run(command, capture_output=True, check=True, text=True).stdout, options.threads)
+    try:
+        return machine_limits.read(options.bench, options.threads)
+    except machine_limits.LimitsError as fault:
+        parser.error(f"{fault} Another one is given by --bench.")
 
 
 def find_shard(parser, text):

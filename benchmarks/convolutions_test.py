@@ -17,6 +17,7 @@ import onnx
 
 import convolution_layers as layers
 import convolutions
+import machine_limits
 
 _MACHINE = json.dumps(
     {
@@ -149,14 +150,14 @@ class Taking(unittest.TestCase):
 
 class Figures(unittest.TestCase):
     def setUp(self):
-        self.limits = convolutions.Limits(_MACHINE, 2)
+        self.limits = machine_limits.Limits(_MACHINE, 2)
         self.layer = layers.Layer(
             "Conv", (1, 32, 10, 10), (64, 32, 3, 3), (1, 1), (1, 1, 1, 1), (1, 1), is_first=True, is_last=True
         )
 
     def test_limits_are_those_of_the_threads(self):
-        self.assertEqual(convolutions.Limits(_MACHINE, 1).gflops, 100)
-        self.assertEqual(convolutions.Limits(_MACHINE, 4).gflops, 200)
+        self.assertEqual(machine_limits.Limits(_MACHINE, 1).gflops, 100)
+        self.assertEqual(machine_limits.Limits(_MACHINE, 4).gflops, 200)
         arithmetic, memory = self.limits.milliseconds(2e8, 2000)
         self.assertAlmostEqual(arithmetic, 1)
         self.assertAlmostEqual(memory, 2000 / 50e6)

@@ -2,6 +2,23 @@
 """What onnxifi_bench --machine measured: the least time that so much work can take."""
 
 import json
+import pathlib
+import subprocess
+
+
+class LimitsError(Exception):
+    """The limits are not known; a sentence says why."""
+
+
+def read(tool, threads):
+    """Limits of this machine as the program `tool`, onnxifi_bench, tells them; it measures them where they are not known."""
+    if not pathlib.Path(tool).exists():
+        raise LimitsError(f"There is no '{tool}', which tells the machine's limits; build it.")
+    told = subprocess.run([str(tool), "--machine", "--json"], capture_output=True, text=True)
+    if told.returncode != 0:
+        said = told.stderr.strip().splitlines()
+        raise LimitsError(f"'{tool} --machine' ended with {told.returncode}: {said[-1] if said else 'it says nothing'}")
+    return Limits(told.stdout, threads)
 
 
 class Limits:

@@ -20,7 +20,7 @@ def _describe(step, total_ns):
 
 
 def summarise(steps, limits=None):
-    """Of steps as onnxifi_library.Graph.profile returns them. Without `limits` none is slow."""
+    """Of steps as onnxifi_library.Graph.profile returns them. Without `limits` it is not known which are slow."""
     total_ns = sum(step["ns"] for step in steps) or 1
     slow_ns = sum(step["ns"] for step in steps if step["implementation"] == _REFERENCE)
     nothing = {"ns": 0, "implementation": "", "family": "", "extents": [], "flops": 0, "bytes": 0}
@@ -34,7 +34,7 @@ def summarise(steps, limits=None):
         "steps": len(steps),
         "total_ms": total_ns / 1e6,
         "reference_share": slow_ns / total_ns,
-        "slow_share": sum(step["share"] for step in slow),
+        "slow_share": None if limits is None else sum(step["share"] for step in slow),
         "slow": sorted((step for step in slow if step["share"] > _LISTED), key=lambda step: -step["share"]),
         "longest": _describe(longest, total_ns),
     }
