@@ -18,7 +18,6 @@
 #include "backends/cpu/gemm/step_epilogue.h"
 #include "backends/cpu/gemm/vector_matrix.h"
 #include "backends/cpu/processor/processor.h"
-#include "backends/cpu/runtime/aligned_constant.h"
 #include "backends/cpu/runtime/packed_weights.h"
 
 namespace onnxifi::convolution {
@@ -271,17 +270,13 @@ class FewChannelsKernel final : public device::Kernel {
     const Contract& contract = *step.step->As<Contract>();
     const GroupShape shape = {contract.group, step.Number(contract.inner[0]),
                               step.domain[1] / contract.group};
-    const auto pack = [&](float* to) -> Status {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          const runtime::AlignedConstant aligned,
-          runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
-                                           runtime::ConstantBytes(step, view.buffer)));
-      PackTaps(reinterpret_cast<const float*>(aligned.data()) + view.offset, view, used, shape, to);
-      return base::Ok();
+    const auto pack = [&](const float* weights, float* packed) {
+      PackTaps(weights, view, used, shape, packed);
     };
-    ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(layouts_.NumberOf(used), runtime_.memory(),
-                                         step.domain[1] * used.total() * shape.channels, pack));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        runtime::PackedWeights packed,
+        runtime::FindPacked(step, 1, constants, runtime_.memory(), store_, layouts_.NumberOf(used),
+                            step.domain[1] * used.total() * shape.channels, pack));
     return std::unique_ptr<device::BoundKernel>(std::make_unique<BoundFewChannels>(
         step, epilogue_, used, shape, std::move(packed), runtime_));
   }
@@ -291,20 +286,6 @@ class FewChannelsKernel final : public device::Kernel {
   runtime::Runtime& runtime_;
   runtime::WeightStore store_;
   TapLayouts layouts_;
-};
-
-class FewChannelsRecipe final : public Recipe {
- public:
-  explicit FewChannelsRecipe(const gemm::StepEpilogue& epilogue)
-      : Recipe("few channels"), epilogue_(epilogue) {}
-
-  bool TakesAnyAddress(int read) const override { return read == 1; }
-  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
-    return std::make_unique<FewChannelsKernel>(epilogue_, runtime);
-  }
-
- private:
-  const gemm::StepEpilogue epilogue_;
 };
 
 }  // namespace
@@ -336,7 +317,7 @@ runtime::RecipeResult SelectFewChannels(const device::Facts& facts) {
   }
   ONNXIFI_ASSIGN_OR_RETURN(const gemm::StepEpilogue epilogue,
                            gemm::SelectEpilogue(facts, /*channel_axis=*/1));
-  return std::unique_ptr<const device::Recipe>(std::make_unique<FewChannelsRecipe>(epilogue));
+  return MakePackingRecipe<FewChannelsKernel>("few channels", epilogue);
 }
 
 }  // namespace onnxifi::convolution

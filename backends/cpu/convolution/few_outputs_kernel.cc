@@ -15,7 +15,6 @@
 #include "backends/cpu/gemm/step_epilogue.h"
 #include "backends/cpu/gemm/vector_matrix.h"
 #include "backends/cpu/processor/processor.h"
-#include "backends/cpu/runtime/aligned_constant.h"
 #include "backends/cpu/runtime/packed_weights.h"
 #include "backends/cpu/runtime/plain_operand.h"
 
@@ -165,18 +164,13 @@ class FewOutputsKernel final : public device::Kernel {
     const UsedTaps used = FindUsedTaps(step);
     const int64_t channels = step.Number(step.step->As<Contract>()->inner[0]);
     const int64_t outputs = step.domain[1];
-    const auto pack = [&](float* to) -> Status {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          const runtime::AlignedConstant aligned,
-          runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
-                                           runtime::ConstantBytes(step, view.buffer)));
-      PackOutputs(reinterpret_cast<const float*>(aligned.data()) + view.offset, view, used, outputs,
-                  channels, to);
-      return base::Ok();
+    const auto pack = [&](const float* weights, float* packed) {
+      PackOutputs(weights, view, used, outputs, channels, packed);
     };
-    ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(layouts_.NumberOf(used), runtime_.memory(),
-                                         outputs * used.total() * channels, pack));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        runtime::PackedWeights packed,
+        runtime::FindPacked(step, 1, constants, runtime_.memory(), store_, layouts_.NumberOf(used),
+                            outputs * used.total() * channels, pack));
     return std::unique_ptr<device::BoundKernel>(
         std::make_unique<BoundFewOutputs>(step, epilogue_, used, std::move(packed), runtime_));
   }
@@ -186,20 +180,6 @@ class FewOutputsKernel final : public device::Kernel {
   runtime::Runtime& runtime_;
   runtime::WeightStore store_;
   TapLayouts layouts_;
-};
-
-class FewOutputsRecipe final : public Recipe {
- public:
-  explicit FewOutputsRecipe(const gemm::StepEpilogue& epilogue)
-      : Recipe("few outputs"), epilogue_(epilogue) {}
-
-  bool TakesAnyAddress(int read) const override { return read == 1; }
-  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
-    return std::make_unique<FewOutputsKernel>(epilogue_, runtime);
-  }
-
- private:
-  const gemm::StepEpilogue epilogue_;
 };
 
 }  // namespace
@@ -242,7 +222,7 @@ runtime::RecipeResult SelectFewOutputs(const device::Facts& facts) {
     return Status(Code::kUnsupportedAttribute, "A tensor is added to the result.");
   }
   ONNXIFI_RETURN_IF_ERROR(CheckEvenPositions(step.writes[0], step.domain, "result"));
-  return std::unique_ptr<const device::Recipe>(std::make_unique<FewOutputsRecipe>(epilogue));
+  return MakePackingRecipe<FewOutputsKernel>("few outputs", epilogue);
 }
 
 }  // namespace onnxifi::convolution

@@ -17,7 +17,6 @@
 #include "backends/cpu/gemm/step_epilogue.h"
 #include "backends/cpu/gemm/vector_matrix.h"
 #include "backends/cpu/processor/processor.h"
-#include "backends/cpu/runtime/aligned_constant.h"
 #include "backends/cpu/runtime/packed_weights.h"
 
 namespace onnxifi::convolution {
@@ -180,11 +179,6 @@ class BoundFewTransposed final : public device::BoundKernel {
   }
 
  private:
-  struct Range {
-    int64_t begin, end;
-    int64_t size() const { return end - begin; }
-  };
-
   // Of a row of sums that pixels of the input reach.
   int64_t RowFloats(int64_t pixels) const {
     return (std::max<int64_t>(0, pixels - 1) * axes_[2].stride + axes_[2].kernel) * outputs_;
@@ -349,18 +343,13 @@ class FewTransposedKernel final : public device::Kernel {
     const int64_t channels = step.Number(step.step->As<Contract>()->inner[0]);
     const int64_t outputs = step.domain[1];
     const int64_t columns = axes[0].kernel * axes[1].kernel * axes[2].kernel * outputs;
-    const auto pack = [&](float* to) -> Status {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          const runtime::AlignedConstant aligned,
-          runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
-                                           runtime::ConstantBytes(step, view.buffer)));
-      PackColumns(reinterpret_cast<const float*>(aligned.data()) + view.offset, view, axes,
-                  channels, outputs, to);
-      return base::Ok();
+    const auto pack = [&](const float* weights, float* packed) {
+      PackColumns(weights, view, axes, channels, outputs, packed);
     };
     ONNXIFI_ASSIGN_OR_RETURN(
         runtime::PackedWeights packed,
-        store_.Find(/*layout=*/0, runtime_.memory(), gemm::PackedSize(channels, columns), pack));
+        runtime::FindPacked(step, 1, constants, runtime_.memory(), store_, /*layout=*/0,
+                            gemm::PackedSize(channels, columns), pack));
     return std::unique_ptr<device::BoundKernel>(std::make_unique<BoundFewTransposed>(
         step, epilogue_, channels, std::move(packed), runtime_));
   }
@@ -369,20 +358,6 @@ class FewTransposedKernel final : public device::Kernel {
   const gemm::StepEpilogue epilogue_;
   runtime::Runtime& runtime_;
   runtime::WeightStore store_;
-};
-
-class FewTransposedRecipe final : public Recipe {
- public:
-  explicit FewTransposedRecipe(const gemm::StepEpilogue& epilogue)
-      : Recipe("transposed to few outputs"), epilogue_(epilogue) {}
-
-  bool TakesAnyAddress(int read) const override { return read == 1; }
-  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
-    return std::make_unique<FewTransposedKernel>(epilogue_, runtime);
-  }
-
- private:
-  const gemm::StepEpilogue epilogue_;
 };
 
 }  // namespace
@@ -424,7 +399,7 @@ runtime::RecipeResult SelectFewTransposed(const device::Facts& facts) {
   if (epilogue.addend >= 0) {
     return Status(Code::kUnsupportedAttribute, "A tensor is added to the result.");
   }
-  return std::unique_ptr<const device::Recipe>(std::make_unique<FewTransposedRecipe>(epilogue));
+  return MakePackingRecipe<FewTransposedKernel>("transposed to few outputs", epilogue);
 }
 
 }  // namespace onnxifi::convolution

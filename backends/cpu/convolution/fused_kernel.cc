@@ -15,6 +15,7 @@
 #include "backends/cpu/convolution/pointwise.h"
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/convolution/window_product.h"
+#include "backends/cpu/convolution/windows.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/processor/processor.h"
 
@@ -27,19 +28,13 @@ using base::Status;
 
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
-// Rows [first, end) of an image.
-struct Range {
-  int64_t first;
-  int64_t end;
-};
-
 // Every other convolution of a fused kernel is 1 x 1.
 bool IsDepthwise(const Convolution& convolution) { return CheckDepthwise(convolution).ok(); }
 
 // The rows that the windows of rows `out` see.
 Range RowsSeen(const Convolution& convolution, const Range& out) {
   const int64_t reach = (convolution.kernel_height - 1) * convolution.dilation_y + 1;
-  const int64_t first = out.first * convolution.stride_y - convolution.pad_top;
+  const int64_t first = out.begin * convolution.stride_y - convolution.pad_top;
   const int64_t end = (out.end - 1) * convolution.stride_y - convolution.pad_top + reach;
   const int64_t seen = std::clamp<int64_t>(first, 0, convolution.in_height);
   return {seen, std::clamp<int64_t>(end, seen, convolution.in_height)};
@@ -133,15 +128,15 @@ class Worker {
   // Computes those rows of part k's result that have not been.
   void Complete(size_t k, int64_t n, Range rows) {
     Part& part = parts_[k];
-    rows.first = std::max(rows.first, part.next);
-    if (rows.first >= rows.end) return;
+    rows.begin = std::max(rows.begin, part.next);
+    if (rows.begin >= rows.end) return;
     if (k > 0) Complete(k - 1, n, RowsSeen(part.convolution, rows));
     part.next = rows.end;
     const ImageRows<const float> from = SourceOf(k, n);
     const ImageRows<float> to =
         k + 1 == parts_.size() ? part.images.ResultOf(n, part.convolution.out_height) : Ring(k);
     if (part.is_depthwise) {
-      for (int64_t y = rows.first; y < rows.end; ++y) {
+      for (int64_t y = rows.begin; y < rows.end; ++y) {
         part.depthwise.Run(from, y, part.images.EpilogueOf(part.epilogue, n, y), to.At(y),
                            to.pixel);
       }
@@ -159,7 +154,7 @@ class Worker {
     const PixelStrides& addend = part.images.addend_strides;
     const bool are_joined = from.row == width * from.pixel && to.row == width * to.pixel &&
                             (part.images.addend == nullptr || addend.row == width * addend.pixel);
-    for (int64_t y = rows.first; y < rows.end;) {
+    for (int64_t y = rows.begin; y < rows.end;) {
       const int64_t count =
           are_joined ? std::min({rows.end - y, from.ring - y % from.ring, to.ring - y % to.ring})
                      : 1;

@@ -35,11 +35,8 @@ struct GatheredConvolution {
 };
 
 // Some columns of `rows` positions, from rows of them to wherever they belong.
-struct ColumnRange {
-  int64_t begin, end;
-};
-void CopyColumns(const float* from, int64_t from_row, int64_t rows, const ColumnRange& columns,
-                 float* to, int64_t to_row, int64_t to_column);
+void CopyColumns(const float* from, int64_t from_row, int64_t rows, const Range& columns, float* to,
+                 int64_t to_row, int64_t to_column);
 
 // Whether slabs are the faster way: along three axes, where windows overlap or can be read in
 // place, and the packed weights stay in the L2 cache while every row of a slab meets all of them.

@@ -17,7 +17,6 @@
 #include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/gemm/step_epilogue.h"
 #include "backends/cpu/processor/processor.h"
-#include "backends/cpu/runtime/aligned_constant.h"
 #include "backends/cpu/runtime/packed_weights.h"
 #include "backends/cpu/runtime/plain_operand.h"
 #include "backends/cpu/transpose/transpose.h"
@@ -154,8 +153,8 @@ class BoundGathered final : public device::BoundKernel {
   void RunChunk(device::Addresses addresses, const gemm::Epilogue& epilogue, int64_t image,
                 int64_t first, int64_t rows, const gemm::Part& part, float* scratch) const {
     const int64_t columns = convolution_.out_channels;
-    const ColumnRange range = {part.first_panel * gemm::PanelColumns(),
-                               std::min(part.end_panel * gemm::PanelColumns(), columns)};
+    const Range range = {part.first_panel * gemm::PanelColumns(),
+                         std::min(part.end_panel * gemm::PanelColumns(), columns)};
     for (int64_t group = 0; group < convolution_.group; ++group) {
       float* const result = At(addresses, result_, image, group * columns, first);
       Sums sums = {result, result_.strides.back(), nullptr, 0};
@@ -179,9 +178,6 @@ class BoundGathered final : public device::BoundKernel {
 
   // Of the depth of windows from `first` on, what is not of frames in the padding; of the first tap
   // if nothing else is.
-  struct Range {
-    int64_t begin, end;
-  };
   Range UsedDepth(int64_t first) const {
     if (!leaves_out_frames_) return {0, convolution_.depth()};
     const auto& [z, y, x] = windows_.axes;
@@ -269,7 +265,7 @@ class GatheredKernel final : public device::Kernel {
     const UsedTaps used = FindUsedTaps(step);
     GatheredConvolution convolution = convolution_;
     convolution.taps = used.total();
-    int64_t first = view.offset;
+    int64_t first = 0;
     for (size_t axis = 0; axis < used.first.size(); ++axis) {
       first += used.first[axis] * view.strides[kFirstSpatial + axis];
     }
@@ -280,28 +276,24 @@ class GatheredKernel final : public device::Kernel {
                            PrefersSlabs(windows, convolution);
     windows.has_channels_first =
         !has_planes && !has_taps && !has_slabs && PrefersChannelsFirst(windows);
-    const auto pack = [&](float* to) -> Status {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          const runtime::AlignedConstant aligned,
-          runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
-                                           runtime::ConstantBytes(step, view.buffer)));
-      const float* const weights = reinterpret_cast<const float*>(aligned.data()) + first;
+    const auto pack = [&](const float* weights, float* packed) {
+      weights += first;
       if (has_planes) {
-        PackForPlanes(convolution, weights, view, used.count, to);
+        PackForPlanes(convolution, weights, view, used.count, packed);
       } else if (windows.has_channels_first) {
-        PackChannelsFirst(convolution, weights, view, used.count, to);
+        PackChannelsFirst(convolution, weights, view, used.count, packed);
       } else {
-        PackTaps(convolution, weights, view, used.count, runtime_.pool(), to);
+        PackTaps(convolution, weights, view, used.count, runtime_.pool(), packed);
       }
-      return base::Ok();
     };
     const int64_t size =
         has_planes ? convolution.out_channels * convolution.depth() : convolution.packed_size();
     constexpr int kOrders = 3;
     const int order = has_planes ? 1 : windows.has_channels_first ? 2 : 0;
     ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(kOrders * layouts_.NumberOf(used) + order,
-                                         runtime_.memory(), convolution.group * size, pack));
+                             runtime::FindPacked(step, 1, constants, runtime_.memory(), store_,
+                                                 kOrders * layouts_.NumberOf(used) + order,
+                                                 convolution.group * size, pack));
     if (has_planes) return BindPlanes(step, convolution, windows, std::move(packed), runtime_);
     if (has_taps) return BindTaps(step, convolution, windows, std::move(packed), runtime_);
     if (has_slabs) {
@@ -318,28 +310,14 @@ class GatheredKernel final : public device::Kernel {
   TapLayouts layouts_;
 };
 
-class GatheredRecipe final : public Recipe {
- public:
-  explicit GatheredRecipe(const GatheredConvolution& convolution)
-      : Recipe("gathered"), convolution_(convolution) {}
-
-  bool TakesAnyAddress(int read) const override { return read == 1; }
-  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
-    return std::make_unique<GatheredKernel>(convolution_, runtime);
-  }
-
- private:
-  const GatheredConvolution convolution_;
-};
-
 }  // namespace
 
-void CopyColumns(const float* from, int64_t from_row, int64_t rows, const ColumnRange& columns,
-                 float* to, int64_t to_row, int64_t to_column) {
+void CopyColumns(const float* from, int64_t from_row, int64_t rows, const Range& columns, float* to,
+                 int64_t to_row, int64_t to_column) {
   if (to_row == 1) {
     transpose::Transpose(reinterpret_cast<const std::byte*>(from + columns.begin), from_row,
                          reinterpret_cast<std::byte*>(to + columns.begin * to_column), to_column,
-                         columns.end - columns.begin, rows, sizeof(float));
+                         columns.size(), rows, sizeof(float));
     return;
   }
   for (int64_t row = 0; row < rows; ++row) {
@@ -390,7 +368,7 @@ runtime::RecipeResult SelectGathered(const device::Facts& facts, bool takes_few_
     ONNXIFI_RETURN_IF_ERROR(
         CheckEvenPositions(step.reads[static_cast<size_t>(addend)], step.domain, "summand"));
   }
-  return std::unique_ptr<const device::Recipe>(std::make_unique<GatheredRecipe>(convolution));
+  return MakePackingRecipe<GatheredKernel>("gathered", convolution);
 }
 
 }  // namespace onnxifi::convolution

@@ -17,7 +17,6 @@
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/convolution/weights.h"
 #include "backends/cpu/gemm/step_epilogue.h"
-#include "backends/cpu/runtime/aligned_constant.h"
 #include "backends/cpu/runtime/packed_weights.h"
 #include "backends/cpu/runtime/runtime.h"
 
@@ -47,21 +46,14 @@ template <typename Packing>
 base::Result<runtime::PackedWeights> FindWeights(
     const device::BoundStep& step, const Convolution& convolution, typename Packing::Layout layout,
     device::Addresses constants, runtime::Runtime& runtime, runtime::WeightStore& store) {
-  const device::BoundView& view = step.reads[1];
-  const auto pack = [&](float* to) -> base::Status {
-    ONNXIFI_ASSIGN_OR_RETURN(
-        const runtime::AlignedConstant aligned,
-        runtime::AlignedConstant::Create(runtime.memory(), constants[view.buffer],
-                                         runtime::ConstantBytes(step, view.buffer)));
-    const float* const data = reinterpret_cast<const float*>(aligned.data()) + view.offset;
-    const bool has_rows = view.strides.size() > 3;
-    const Weights weights = {data, view.strides[0], view.strides[1], has_rows ? view.strides[2] : 0,
-                             view.strides.back()};
-    Packing::Pack(convolution, layout, weights, runtime.pool(), to);
-    return base::Ok();
-  };
-  return store.Find(static_cast<int>(layout), runtime.memory(), Packing::Size(convolution, layout),
-                    pack);
+  const tensor::Extents& strides = step.reads[1].strides;
+  const int64_t row_stride = strides.size() > 3 ? strides[2] : 0;
+  return runtime::FindPacked(
+      step, 1, constants, runtime.memory(), store, static_cast<int>(layout),
+      Packing::Size(convolution, layout), [&](const float* data, float* packed) {
+        const Weights weights = {data, strides[0], strides[1], row_stride, strides.back()};
+        Packing::Pack(convolution, layout, weights, runtime.pool(), packed);
+      });
 }
 
 // The kernel whose weights are packed by `Packing`, and whose bound steps are of class `Bound`, a
@@ -91,24 +83,8 @@ class Kernel final : public device::Kernel {
 
 // The recipe for such a kernel.
 template <typename Bound, typename Packing>
-class StepRecipe final : public Recipe {
- public:
-  StepRecipe(std::string_view implementation, const Convolution& convolution)
-      : Recipe(implementation), convolution_(convolution) {}
-
-  bool TakesAnyAddress(int read) const override { return read == 1; }
-  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
-    return std::make_unique<Kernel<Bound, Packing>>(convolution_, runtime);
-  }
-
- private:
-  const Convolution convolution_;
-};
-
-template <typename Bound, typename Packing>
 runtime::RecipeResult MakeRecipe(std::string_view implementation, const Convolution& convolution) {
-  return std::unique_ptr<const device::Recipe>(
-      std::make_unique<StepRecipe<Bound, Packing>>(implementation, convolution));
+  return MakePackingRecipe<Kernel<Bound, Packing>>(implementation, convolution);
 }
 
 }  // namespace onnxifi::convolution

@@ -33,6 +33,29 @@ class Recipe : public runtime::Recipe {
   const std::string_view implementation_;
 };
 
+// One whose kernel is of class `Kernel`, made of (const What&, runtime::Runtime&), and packs the
+// weights, the second operand, wherever they lie.
+template <typename Kernel, typename What>
+class PackingRecipe final : public Recipe {
+ public:
+  PackingRecipe(std::string_view implementation, const What& what)
+      : Recipe(implementation), what_(what) {}
+
+  bool TakesAnyAddress(int read) const override { return read == 1; }
+  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
+    return std::make_unique<Kernel>(what_, runtime);
+  }
+
+ private:
+  const What what_;
+};
+
+template <typename Kernel, typename What>
+runtime::RecipeResult MakePackingRecipe(std::string_view implementation, const What& what) {
+  return std::unique_ptr<const device::Recipe>(
+      std::make_unique<PackingRecipe<Kernel, What>>(implementation, what));
+}
+
 // 3 x 3 with strides and dilations of 1, with any groups, where the work saved pays for the
 // transforms. Rounds differently from a sum of products: within 8 times its error.
 runtime::RecipeResult SelectWinograd(const ConvolutionQuery& described);

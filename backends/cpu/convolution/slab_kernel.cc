@@ -30,15 +30,12 @@ int64_t RowFloats(const Windows& windows) {
   return Reach(windows.axes[2], windows.axes[2].out) * windows.channels;
 }
 
-// Taps [first, end) of a kernel along an axis that see something of the input at position `out`.
-struct TapRange {
-  int64_t first, end;
-};
-TapRange UsedTapsAt(const WindowAxis& axis, int64_t out) {
+// The taps of a kernel along an axis that see something of the input at position `out`.
+Range UsedTapsAt(const WindowAxis& axis, int64_t out) {
   const int64_t at = out * axis.stride - axis.pad;
-  TapRange taps = {0, axis.kernel};
-  while (taps.first < taps.end && at + taps.first * axis.dilation < 0) ++taps.first;
-  while (taps.end > taps.first && at + (taps.end - 1) * axis.dilation >= axis.in) --taps.end;
+  Range taps = {0, axis.kernel};
+  while (taps.size() > 0 && at + taps.begin * axis.dilation < 0) ++taps.begin;
+  while (taps.size() > 0 && at + (taps.end - 1) * axis.dilation >= axis.in) --taps.end;
   return taps;
 }
 
@@ -46,8 +43,8 @@ TapRange UsedTapsAt(const WindowAxis& axis, int64_t out) {
 bool AreInPlace(const Windows& windows) {
   const auto& [z, y, x] = windows.axes;
   for (int64_t out = 0; out < z.out; ++out) {
-    const TapRange taps = UsedTapsAt(z, out);
-    if (taps.first == taps.end) return false;
+    const Range taps = UsedTapsAt(z, out);
+    if (taps.size() == 0) return false;
   }
   return windows.channel_stride == 1 && y.pad == 0 && x.pad == 0 && Reach(y, y.out) <= y.in &&
          Reach(x, x.out) <= x.in;
@@ -144,16 +141,16 @@ class BoundSlabs final : public device::BoundKernel {
     const float* const image = gemm::FloatsAt(addresses, source_) +
                                slab.image * source_.strides[0] +
                                group * windows_.channels * source_.strides[1];
-    TapRange taps = UsedTapsAt(z, slab.z);
+    Range taps = UsedTapsAt(z, slab.z);
     const int64_t before = slab.z * z.stride - z.pad;
     const float* window = scratch;
     if (is_in_place_) {
       window = image + before * z.source_stride + slab.y * y.stride * y.source_stride;
     } else {
       // With no tap one is computed from zeros: the epilogue has sums to work on.
-      const bool is_padding = taps.first == taps.end;
+      const bool is_padding = taps.size() == 0;
       if (is_padding) taps = {0, 1};
-      for (int64_t tap = taps.first; tap < taps.end; ++tap) {
+      for (int64_t tap = taps.begin; tap < taps.end; ++tap) {
         const float* const frame = image + (before + tap * z.dilation) * z.source_stride;
         for (int64_t row = 0; row < Reach(y, slab.rows); ++row) {
           const int64_t in_y = slab.y * y.stride - y.pad + row;
@@ -212,15 +209,14 @@ class BoundSlabs final : public device::BoundKernel {
 
   // One row of the result from `window`, the first of its windows, over some taps along the frames.
   void MultiplyRow(device::Addresses addresses, const gemm::Epilogue& epilogue, const Slab& row,
-                   int64_t group, const TapRange& taps, const float* window, float* turned) const {
+                   int64_t group, const Range& taps, const float* window, float* turned) const {
     const auto& [z, y, x] = windows_.axes;
     const int64_t columns = convolution_.out_channels;
     const int64_t panel_columns = gemm::PanelColumns();
     const int64_t pieces = static_cast<int64_t>(pieces_.size()) / z.kernel;  // of a tap along z
-    const std::span<const int64_t> used =
-        std::span(pieces_).subspan(static_cast<size_t>(taps.first * pieces),
-                                   static_cast<size_t>((taps.end - taps.first) * pieces));
-    const int64_t skipped = taps.first * pieces * piece_floats_;
+    const std::span<const int64_t> used = std::span(pieces_).subspan(
+        static_cast<size_t>(taps.begin * pieces), static_cast<size_t>(taps.size() * pieces));
+    const int64_t skipped = taps.begin * pieces * piece_floats_;
     float* const result = At(addresses, result_, row, group * columns);
     gemm::Product product = {window,
                              x.stride * pixel_step_,
@@ -237,7 +233,7 @@ class BoundSlabs final : public device::BoundKernel {
       own.addend = At(addresses, *epilogue_.addend(), row, group * columns);
       own.addend_stride = epilogue_.addend()->strides.back();
     }
-    if (taps.first == 0 && taps.end == z.kernel) {
+    if (taps.begin == 0 && taps.end == z.kernel) {
       gemm::Multiply(product, own, 0, convolution_.panels());
     } else {
       // A panel's weights are those of all taps.

@@ -22,11 +22,6 @@ namespace {
 
 using base::Status;
 
-struct Range {
-  int64_t begin, end;
-  int64_t size() const { return end - begin; }
-};
-
 // The results along an axis that a tap has a pixel for.
 Range ResultsOf(const WindowAxis& axis, int64_t tap) {
   const int64_t before = axis.pad - tap * axis.dilation;

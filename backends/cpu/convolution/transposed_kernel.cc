@@ -17,7 +17,6 @@
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/step_epilogue.h"
 #include "backends/cpu/processor/processor.h"
-#include "backends/cpu/runtime/aligned_constant.h"
 #include "backends/cpu/runtime/packed_weights.h"
 
 namespace onnxifi::convolution {
@@ -438,19 +437,14 @@ class TransposedKernel final : public device::Kernel {
     const Axes axes(step);
     const Packing packing = {convolution_, axes.kernel, axes.stride};
     const int64_t floats = packing.ForPhases([](const Numbers&, int64_t) {});
-    const auto pack = [&](float* to) -> Status {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          const runtime::AlignedConstant aligned,
-          runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
-                                           runtime::ConstantBytes(step, view.buffer)));
-      const float* const weights = reinterpret_cast<const float*>(aligned.data()) + view.offset;
+    const auto pack = [&](const float* weights, float* packed) {
       packing.ForPhases([&](const Numbers& remainder, int64_t begin) {
-        packing.PackPhase(weights, view, remainder, to + begin);
+        packing.PackPhase(weights, view, remainder, packed + begin);
       });
-      return base::Ok();
     };
     ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(axes.Layout(), runtime_.memory(), floats, pack));
+                             runtime::FindPacked(step, 1, constants, runtime_.memory(), store_,
+                                                 axes.Layout(), floats, pack));
     return std::unique_ptr<device::BoundKernel>(
         std::make_unique<BoundTransposed>(step, convolution_, std::move(packed), runtime_));
   }
@@ -459,20 +453,6 @@ class TransposedKernel final : public device::Kernel {
   const TransposedConvolution convolution_;
   runtime::Runtime& runtime_;
   runtime::WeightStore store_;
-};
-
-class TransposedRecipe final : public Recipe {
- public:
-  explicit TransposedRecipe(const TransposedConvolution& convolution)
-      : Recipe("transposed"), convolution_(convolution) {}
-
-  bool TakesAnyAddress(int read) const override { return read == 1; }
-  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
-    return std::make_unique<TransposedKernel>(convolution_, runtime);
-  }
-
- private:
-  const TransposedConvolution convolution_;
 };
 
 }  // namespace
@@ -519,7 +499,7 @@ runtime::RecipeResult SelectTransposed(const device::Facts& facts) {
     phases *= contract.strides[axis];
   }
   ONNXIFI_ASSIGN_OR_RETURN(convolution.epilogue, gemm::SelectEpilogue(facts, /*channel_axis=*/1));
-  return std::unique_ptr<const device::Recipe>(std::make_unique<TransposedRecipe>(convolution));
+  return MakePackingRecipe<TransposedKernel>("transposed", convolution);
 }
 
 }  // namespace onnxifi::convolution

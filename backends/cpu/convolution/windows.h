@@ -16,6 +16,13 @@ namespace onnxifi::convolution {
 
 inline constexpr size_t kMaxSpatialAxes = 3;
 
+// Positions [begin, end) along an axis.
+struct Range {
+  int64_t begin = 0, end = 0;
+
+  int64_t size() const { return end - begin; }
+};
+
 // One axis; strides of the source in floats.
 struct WindowAxis {
   int64_t in = 1, out = 1, kernel = 1;

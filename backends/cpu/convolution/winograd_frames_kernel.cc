@@ -276,12 +276,7 @@ class WinogradFramesKernel final : public device::Kernel {
     const int64_t depth = axis.kernel * shape.in_channels;
     const int64_t group_floats = TransformedSize(tile, depth, shape.out_channels);
     const device::BoundView& view = step.reads[1];
-    const auto pack = [&](float* to) -> Status {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          const runtime::AlignedConstant aligned,
-          runtime::AlignedConstant::Create(runtime_.memory(), constants[view.buffer],
-                                           runtime::ConstantBytes(step, view.buffer)));
-      const float* const data = reinterpret_cast<const float*>(aligned.data()) + view.offset;
+    const auto pack = [&](const float* data, float* packed) {
       for (int64_t group = 0; group < convolution_.group; ++group) {
         for (int64_t tap = 0; tap < axis.kernel; ++tap) {
           const Weights weights = {
@@ -289,14 +284,14 @@ class WinogradFramesKernel final : public device::Kernel {
               view.strides[0], view.strides[1], view.strides[3], view.strides[4]};
           TransformWeights(tile, weights, shape.in_channels, shape.out_channels,
                            {tap * shape.in_channels, depth}, runtime_.pool(),
-                           to + group * group_floats);
+                           packed + group * group_floats);
         }
       }
-      return base::Ok();
     };
-    ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store_.Find(static_cast<int>(tile), runtime_.memory(),
-                                         convolution_.group * group_floats, pack));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        runtime::PackedWeights packed,
+        runtime::FindPacked(step, 1, constants, runtime_.memory(), store_, static_cast<int>(tile),
+                            convolution_.group * group_floats, pack));
     return std::unique_ptr<device::BoundKernel>(
         std::make_unique<BoundWinogradFrames>(step, device::Bind(*step.program, frame, step.dims),
                                               convolution_, tile, std::move(packed), runtime_));
@@ -306,20 +301,6 @@ class WinogradFramesKernel final : public device::Kernel {
   const Convolution convolution_;
   runtime::Runtime& runtime_;
   runtime::WeightStore store_;
-};
-
-class WinogradFramesRecipe final : public Recipe {
- public:
-  explicit WinogradFramesRecipe(const Convolution& convolution)
-      : Recipe("winograd"), convolution_(convolution) {}
-
-  bool TakesAnyAddress(int read) const override { return read == 1; }
-  std::unique_ptr<device::Kernel> BuildKernel(runtime::Runtime& runtime) const override {
-    return std::make_unique<WinogradFramesKernel>(convolution_, runtime);
-  }
-
- private:
-  const Convolution convolution_;
 };
 
 }  // namespace
@@ -338,7 +319,7 @@ runtime::RecipeResult SelectWinogradFrames(const device::Facts& facts) {
   const Convolution& convolution = query.convolution;
   ONNXIFI_RETURN_IF_ERROR(
       CheckWorthwhile(ShapeOf(convolution, convolution.batch * known, taps.constant())));
-  return std::unique_ptr<const device::Recipe>(std::make_unique<WinogradFramesRecipe>(convolution));
+  return MakePackingRecipe<WinogradFramesKernel>("winograd", convolution);
 }
 
 }  // namespace onnxifi::convolution

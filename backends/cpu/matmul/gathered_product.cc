@@ -13,7 +13,6 @@
 #include "backends/cpu/matmul/gathered_product_kernel.h"
 #include "backends/cpu/matmul/prologue_reader.h"
 #include "backends/cpu/matmul/quantized_weights.h"
-#include "backends/cpu/runtime/aligned_constant.h"
 
 namespace onnxifi::matmul {
 namespace {
@@ -115,26 +114,22 @@ class GatheredProductMethod final : public Method {
     }
     const ConstantMatrix& matrix = product_.matrix;
     const int64_t size = gemm::PackedSize(matrix.depth, matrix.columns);
-    const device::BoundView& view = step.reads[static_cast<size_t>(product_.numbers)];
-    const auto pack = [&](float* to) -> Status {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          const runtime::AlignedConstant aligned,
-          runtime::AlignedConstant::Create(runtime.memory(), constants[view.buffer],
-                                           runtime::ConstantBytes(step, view.buffer)));
-      const auto* const from = reinterpret_cast<const float*>(aligned.data()) + view.offset;
+    const auto pack = [&](const float* weights, float* packed) {
       const int64_t panels = (matrix.columns + gemm::PanelColumns() - 1) / gemm::PanelColumns();
       runtime.pool().For(product_.entries * panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
         for (int64_t n = begin; n < end; ++n) {
           const int64_t entry = n / panels, panel = n % panels;
-          gemm::PackPanels({from + entry * product_.entry_stride, matrix.w_inner, matrix.w_column},
-                           matrix.depth, matrix.columns, panel, panel + 1, to + entry * size);
+          gemm::PackPanels(
+              {weights + entry * product_.entry_stride, matrix.w_inner, matrix.w_column},
+              matrix.depth, matrix.columns, panel, panel + 1, packed + entry * size);
         }
       });
-      return base::Ok();
     };
-    ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights packed,
-                             store.Find(static_cast<int>(Layout::kPanels), runtime.memory(),
-                                        product_.entries * size, pack));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        runtime::PackedWeights packed,
+        runtime::FindPacked(step, static_cast<size_t>(product_.numbers), constants,
+                            runtime.memory(), store, static_cast<int>(Layout::kPanels),
+                            product_.entries * size, pack));
     return BindGatheredProduct(product_, std::nullopt, std::move(packed), step, runtime);
   }
 

@@ -11,7 +11,6 @@
 #include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/matmul/row_lines.h"
 #include "backends/cpu/processor/processor.h"
-#include "backends/cpu/runtime/aligned_constant.h"
 
 namespace onnxifi::matmul {
 namespace {
@@ -101,23 +100,18 @@ class PackedMatrixMethod final : public Method {
   std::string_view name() const override { return "rows times packed matrix"; }
   BindResult Bind(const device::BoundStep& step, device::Addresses constants,
                   runtime::Runtime& runtime, runtime::WeightStore& store) const override {
-    const device::BoundView& view = step.reads[1];
-    const auto pack = [&](float* to) -> Status {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          const runtime::AlignedConstant aligned,
-          runtime::AlignedConstant::Create(runtime.memory(), constants[view.buffer],
-                                           runtime::ConstantBytes(step, view.buffer)));
-      const gemm::Matrix matrix = {reinterpret_cast<const float*>(aligned.data()) + view.offset,
-                                   matrix_.w_inner, matrix_.w_column};
+    const auto pack = [&](const float* weights, float* packed) {
+      const gemm::Matrix matrix = {weights, matrix_.w_inner, matrix_.w_column};
       const int64_t panels = (matrix_.columns + gemm::PanelColumns() - 1) / gemm::PanelColumns();
       runtime.pool().For(panels, /*grain=*/1, [&](int64_t begin, int64_t end) {
-        gemm::PackPanels(matrix, matrix_.depth, matrix_.columns, begin, end, to);
+        gemm::PackPanels(matrix, matrix_.depth, matrix_.columns, begin, end, packed);
       });
-      return base::Ok();
     };
-    ONNXIFI_ASSIGN_OR_RETURN(runtime::PackedWeights weights,
-                             store.Find(static_cast<int>(Layout::kPanels), runtime.memory(),
-                                        gemm::PackedSize(matrix_.depth, matrix_.columns), pack));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        runtime::PackedWeights weights,
+        runtime::FindPacked(step, 1, constants, runtime.memory(), store,
+                            static_cast<int>(Layout::kPanels),
+                            gemm::PackedSize(matrix_.depth, matrix_.columns), pack));
     return std::unique_ptr<device::BoundKernel>(
         std::make_unique<BoundPackedMatrix>(matrix_, step, std::move(weights), runtime.pool()));
   }

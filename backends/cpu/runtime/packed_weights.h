@@ -5,6 +5,7 @@
 #ifndef ONNXIFI_BACKENDS_CPU_RUNTIME_PACKED_WEIGHTS_H_
 #define ONNXIFI_BACKENDS_CPU_RUNTIME_PACKED_WEIGHTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,6 +37,14 @@ class WeightStore {
   std::mutex mutex_;
   std::map<int, std::weak_ptr<device::Allocation>> packed_;
 };
+
+// The weights that operand `read`, a constant of floats, is packed to under `layout` of `store`:
+// where nobody has them, `pack` gets the operand's first element, where it may be read as a float,
+// and fills `floats` floats. NO_SYSTEM_MEMORY.
+base::Result<PackedWeights> FindPacked(
+    const device::BoundStep& step, size_t read, device::Addresses constants, device::Memory& memory,
+    WeightStore& store, int layout, int64_t floats,
+    const std::function<void(const float* weights, float* packed)>& pack);
 
 }  // namespace onnxifi::runtime
 
