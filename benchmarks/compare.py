@@ -337,20 +337,16 @@ def take_turns(running, rounds, turn_ms, warm_up=1, least_runs=1):
     return times
 
 
-def compare_outputs(loaded, expected):
-    """Per engine the worst difference in tolerances, from `expected` or else from a peer."""
+def compare_outputs(loaded, model):
+    """What results are compared with, the model's oracle or a peer; per engine the worst difference in tolerances."""
     outputs = {name: results[-1]["outputs"] for name, results in loaded.items()}
-    reference = expected
-    if reference is None:
-        of = next((peer for peer in (*_PEERS, _BEFORE, _NUMBERS) if peer in outputs), None)
-        if of is None:
+    oracle, expected = model.oracle, model.expected
+    if expected is None:
+        oracle = next((peer for peer in (*_PEERS, _BEFORE, _NUMBERS) if peer in outputs), None)
+        if oracle is None:
             return "nothing", {}
-        return of, {
-            name: agreement.measure_outputs(values, outputs[of]) for name, values in outputs.items()
-        }
-    return "float64", {
-        name: agreement.measure_outputs(values, reference) for name, values in outputs.items()
-    }
+        expected = outputs[oracle]
+    return oracle, {name: agreement.measure_outputs(values, expected) for name, values in outputs.items()}
 
 
 def find_other_devices(loaded, name):
@@ -392,8 +388,7 @@ def run_model(model, threads, arguments, loads, place):
     finally:
         for engine in running.values():
             engine.close()
-    reference, differences = compare_outputs(loaded, model.expected)
-    entry["compared_with"] = reference
+    entry["compared_with"], differences = compare_outputs(loaded, model)
     entry["is_checked"], entry["allowed"] = model.is_checked, model.allowed
     if steps is not None:
         limits, _ = find_limits(arguments.library, arguments.device, arguments.cpu_isa, threads)

@@ -11,7 +11,7 @@ class LimitsError(Exception):
 
 
 def read(tool, threads):
-    """Limits of this machine as the program `tool`, onnxifi_bench, tells them; it measures them where they are not known."""
+    """Limits of this machine as the program `tool`, onnxifi_bench, tells them; it measures what it does not know."""
     if not pathlib.Path(tool).exists():
         raise LimitsError(f"There is no '{tool}', which tells the machine's limits; build it.")
     told = subprocess.run([str(tool), "--machine", "--json"], capture_output=True, text=True)

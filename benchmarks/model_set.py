@@ -59,6 +59,8 @@ class Model:
     is_checked: bool = True
     # So many tolerances; narrow types have more.
     allowed: float = 1.0
+    # What has the expected values, if there are any.
+    oracle: str | None = population.FLOAT64
 
 
 def _list_inputs(graph):
@@ -250,7 +252,9 @@ def load_of_population(name, batch=1):
         raise BatchError(f"Network '{name}' is left out at batch {batch}: it is drawn for one.")
     made = population.make(name, batch)
     kind = population.ENTRIES[name].kind
-    return Model(name, kind, made.path, made.inputs, made.expected, allowed=made.allowed)
+    return Model(
+        name, kind, made.path, made.inputs, made.expected, allowed=made.allowed, oracle=made.oracle
+    )
 
 
 def load(name, made_folder, batch, place):

@@ -167,7 +167,7 @@ def run_model(name, arguments):
             entry = {"model": name, "callers": callers, "engines": choose_best(turns), "faults": faults}
             entry["ratio"] = find_ratio(entry["engines"])
             last = {setting: of[-1:] for setting, of in turns.items()}
-            _, differences = compare.compare_outputs(last, model.expected)
+            _, differences = compare.compare_outputs(last, model)
             checked = {"is_checked": model.is_checked, "allowed": model.allowed}
             entry["wrong"] = {
                 str(setting): difference

@@ -70,6 +70,17 @@ def _pack(model):
     return quantizer.model.model
 
 
+def keep_operands(model):
+    """A copy of the model of quantize(form="4bit") with products whose operands are float32, not rounded to 8 bits."""
+    exact = onnx.ModelProto()
+    exact.CopyFrom(model)
+    for node in exact.graph.node:
+        kept = [attribute for attribute in node.attribute if attribute.name != "accuracy_level"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+    return exact
+
+
 def unpack(model):
     """The model of quantize(form="4bit") with products of float32 again, of the numbers that the 4 bits say."""
     wide = onnx.ModelProto()
