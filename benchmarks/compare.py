@@ -41,6 +41,9 @@ beside it: two builds in turns. Neither ONNX Runtime nor OpenVINO is needed then
 With --symbols extents of inputs are symbols (model_set.make_symbolic), and the peer is our library with the same
 network of numbers; --engines names others.
 
+With --without the peer is our library without a kernel of the CPU plugin, on the models of which a step runs otherwise
+then: ratios below 1 are what the kernel is worth. ONNXIFI_CPU_WITHOUT of docs/environment.md lists their names.
+
 --population runs the networks of population.py instead of the models of the table, by default with two
 threads and fewer turns; --held-out those of them that are run for closing notes only. With --batch those
 that are drawn for one image or sequence only are left out. Of each run it adds which share the
@@ -93,6 +96,10 @@ _CUDA_WARM_UP, _CUDA_RUNS = 50, 200
 _BEFORE = "before"
 # That of --symbols.
 _NUMBERS = "numbers"
+# That of --without.
+_WITHOUT = "without"
+# Peers that are this library, too.
+_OWN_PEERS = (_BEFORE, _NUMBERS, _WITHOUT)
 # Without a setting for the instructions that they may use.
 _UNLIMITED = ("onnxruntime", *_TORCH)
 # Of --csv without a file.
@@ -108,7 +115,7 @@ def enter_private_python():
     words = sys.argv[1:]
     is_cuda = any(re.search(r"^--device[= ]cuda", " ".join(words[at : at + 2])) for at in range(len(words)))
     # Of CUDA's peers those are compared that are there.
-    is_ours = any(word.startswith(("--against-library", "--symbols")) for word in words)
+    is_ours = any(word.startswith(("--against-library", "--symbols", "--without")) for word in words)
     has_peers = not is_cuda and (not is_ours or any(word.startswith("--engines") for word in words))
     private_python.enter(__file__, (*(name for name in _PEERS if name not in _TORCH), "pnnx") if has_peers else ())
 
@@ -139,12 +146,14 @@ def refuse(sentence):
     sys.exit(2)
 
 
-def choose_engines(device, against_library=None, cpu_isa=None, has_symbols=False):
+def choose_engines(device, against_library=None, cpu_isa=None, has_symbols=False, without=None):
     """The engines for a device, where none are asked for."""
     if against_library:
         return [measurements.OURS, _BEFORE]
     if has_symbols:
         return [measurements.OURS, _NUMBERS]
+    if without:
+        return [measurements.OURS, _WITHOUT]
     if cpu_isa:
         return [measurements.OURS, "openvino"]
     if cuda_memory.is_on_device(device):
@@ -174,6 +183,7 @@ def parse_arguments():
     add("--library", type=pathlib.Path, default=default, help=f"ours (default: {shown})")
     add("--against-library", type=pathlib.Path, metavar="LIBRARY", help="the peer: another build of ours")
     add("--symbols", action="store_true", help="extents of inputs are symbols; the peer is ours with numbers")
+    add("--without", metavar="KERNEL", help="the peer: ours without this kernel of the CPU plugin")
     add("--device", default="cpu", help="its device (default: cpu)")
     isa = "processor instructions that engines use at the most"
     add("--cpu-isa", choices=engines.CPU_ISAS, help=isa)
@@ -221,7 +231,7 @@ def parse_arguments():
         parser.error("--threads has a number below 1.")
     if arguments.engines is None:
         chosen = choose_engines(
-            arguments.device, arguments.against_library, arguments.cpu_isa, arguments.symbols
+            arguments.device, arguments.against_library, arguments.cpu_isa, arguments.symbols, arguments.without
         )
         arguments.engines = ",".join(chosen)
     arguments.engines = arguments.engines.split(",")
@@ -238,8 +248,15 @@ def parse_arguments():
         parser.error(f"Engine '{_BEFORE}' is the library of --against-library; one needs the other.")
     if _NUMBERS in arguments.engines and not arguments.symbols:
         parser.error(f"Engine '{_NUMBERS}' is for --symbols.")
-    if arguments.csv is not None and arguments.symbols:
-        parser.error("--csv has no column for --symbols.")
+    if (_WITHOUT in arguments.engines) != (arguments.without is not None):
+        parser.error(f"Engine '{_WITHOUT}' is ours without the kernel of --without; one needs the other.")
+    if arguments.without and (arguments.device != "cpu" or "," in arguments.without):
+        parser.error(
+            f"--without is for one kernel of the device 'cpu', not for '{arguments.without}' of '{arguments.device}'."
+        )
+    for option in ("symbols", "without"):
+        if arguments.csv is not None and getattr(arguments, option):
+            parser.error(f"--csv has no column for --{option}.")
     if arguments.chart and arguments.chart.suffix != ".svg":
         parser.error(f"--chart is '{arguments.chart}'; it ends in .svg.")
     if arguments.csv is not None and arguments.against_library:
@@ -342,7 +359,7 @@ def compare_outputs(loaded, model):
     outputs = {name: results[-1]["outputs"] for name, results in loaded.items()}
     oracle, expected = model.oracle, model.expected
     if expected is None:
-        oracle = next((peer for peer in (*_PEERS, _BEFORE, _NUMBERS) if peer in outputs), None)
+        oracle = next((peer for peer in (*_PEERS, *_OWN_PEERS) if peer in outputs), None)
         if oracle is None:
             return "nothing", {}
         expected = outputs[oracle]
@@ -353,13 +370,23 @@ def find_other_devices(loaded, name):
     """The sentence for an engine that ran on a device of another name than ours, or None."""
     devices = {engine: results[-1]["facts"].get("device") for engine, results in loaded.items()}
     ours, its = devices.get(measurements.OURS), devices.get(name)
-    if name in (_BEFORE, _NUMBERS) or its is None or ours is None or its == ours:
+    if name in _OWN_PEERS or its is None or ours is None or its == ours:
         return None
     return f"not compared: it runs on '{its}', not on '{ours}'."
 
 
+def has_same_steps(running, model):
+    """Whether each step has the same kernel, which does it the same way, without that of --without."""
+
+    def list_kernels(name):
+        steps = running[name].profile(model.path, model.inputs)
+        return [(step["implementation"], step["detail"], step["extents"]) for step in steps]
+
+    return list_kernels(measurements.OURS) == list_kernels(_WITHOUT)
+
+
 def run_model(model, threads, arguments, loads, place):
-    """One entry of the report: one model at one number of threads."""
+    """One entry of the report: one model at one number of threads. None where --without changes nothing."""
     options = {
         "library": str(arguments.library),
         "against_library": str(arguments.against_library),
@@ -368,6 +395,7 @@ def run_model(model, threads, arguments, loads, place):
         "library_path": arguments.library_path,
         "cpu_isa": arguments.cpu_isa,
         "has_symbols": arguments.symbols,
+        "without": arguments.without,
     }
     running, loaded = load_all(arguments.engines, threads, options, model, loads, place)
     entry = {"model": model.name, "kind": model.kind, "threads": threads, "engines": {}}
@@ -379,6 +407,10 @@ def run_model(model, threads, arguments, loads, place):
             del loaded[name]
             running.pop(name).close()
     steps = None
+    if _WITHOUT in running and measurements.OURS in running and has_same_steps(running, model):
+        for engine in running.values():
+            engine.close()
+        return None
     try:
         is_cuda = cuda_memory.is_on_device(arguments.device)
         least = (_CUDA_WARM_UP, _CUDA_RUNS) if is_cuda else (1, 1)
@@ -417,7 +449,7 @@ def run_model(model, threads, arguments, loads, place):
 def _compare_with_peers(figures):
     """Our figures over those of the better peer, each of its own; None where one is missing."""
     peers = [
-        figures[name] for name in (*_PEERS, _BEFORE, _NUMBERS) if "median_ms" in figures.get(name, {})
+        figures[name] for name in (*_PEERS, *_OWN_PEERS) if "median_ms" in figures.get(name, {})
     ]
     ours = figures.get(measurements.OURS, {})
     result = {"best_peer_ms": min((peer["median_ms"] for peer in peers), default=None)}
@@ -593,6 +625,8 @@ def main():
         report["settings"]["cpu_isa"] = arguments.cpu_isa
     if arguments.symbols:
         report["settings"]["has_symbols"] = True
+    if arguments.without:
+        report["settings"]["without"] = arguments.without
     if arguments.population:
         report["settings"]["is_held_out"] = arguments.held_out
         report["results"] = read_earlier(arguments.json, report["settings"])
@@ -618,12 +652,17 @@ def main():
                     entry = run_model(model, threads, arguments, loads, files)
                 finally:
                     shutil.rmtree(files, ignore_errors=True)
+                if entry is None:
+                    say(f"compare: {number}/{len(wanted)} {name} is the same without '{arguments.without}'")
+                    continue
                 report["results"].append(entry)
                 write_report(arguments.json, report)
                 say(
                     f"compare: {number}/{len(wanted)} ({time.monotonic() - start:.0f} s) {name}, "
                     f"{threads} threads, ratio {comparison_text.format_ratio(entry['ratio'])}"
                 )
+    if arguments.without and not report["results"]:
+        report["left_out"].append(f"No step of these models is another one without '{arguments.without}'.")
     report["summaries"] = summarise(report["results"])
     if any("profile" in result for result in report["results"]):
         told = {

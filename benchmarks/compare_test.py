@@ -154,6 +154,7 @@ class Symbols(unittest.TestCase):
 
     def test_the_peer_is_ours_with_numbers(self):
         self.assertEqual(compare.choose_engines("cpu", has_symbols=True), ["onnxifi", "numbers"])
+        self.assertEqual(compare.choose_engines("cpu", without="winograd"), ["onnxifi", "without"])
 
 
 def _result(ratio, threads=2, kind="convolution", **ours):

@@ -120,6 +120,15 @@ class _Before(_Onnxifi):
         return options["against_library"]
 
 
+class _Without(_Onnxifi):
+    """Ours again, without a kernel."""
+
+    def __init__(self, threads, options):
+        # Read by the plugin at its first call.
+        os.environ["ONNXIFI_CPU_WITHOUT"] = options["without"]
+        super().__init__(threads, options)
+
+
 class _Numbers(_Onnxifi):
     """Ours again, with a model of numbers where the other has symbols."""
 
@@ -494,6 +503,7 @@ _ENGINES = {
     "torch-compile": _CompiledTorch,
     "before": _Before,
     "numbers": _Numbers,
+    "without": _Without,
 }
 
 NAMES = tuple(_ENGINES)

@@ -458,6 +458,7 @@ class Graph:
                     "node": record.node_index,
                     "family": record.family.decode(),
                     "implementation": record.implementation.decode(),
+                    "detail": (record.detail or b"").decode(),
                     "extents": record.extents[: record.rank],
                     "ns": record.duration_ns,
                     "flops": record.flops,

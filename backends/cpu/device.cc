@@ -6,11 +6,13 @@
 #include "backends/cpu/device.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "backends/cpu/attention/recipe.h"
 #include "backends/cpu/convolution/recipe.h"
@@ -29,6 +31,7 @@
 #include "backends/cpu/pooling/pooling.h"
 #include "backends/cpu/ranking/ranking.h"
 #include "backends/cpu/recurrent/recipe.h"
+#include "backends/cpu/runtime/left_out.h"
 #include "backends/cpu/runtime/recipe.h"
 #include "backends/cpu/scan/scan.h"
 #include "backends/cpu/scatter/scatter.h"
@@ -48,6 +51,20 @@ struct Question {
   // Made by the first convolution that asks.
   std::optional<base::Result<convolution::ConvolutionQuery>> convolution = std::nullopt;
 };
+
+// Kernels that are named more than once.
+constexpr std::string_view kFewChannels = "few channels";
+constexpr std::string_view kQuantizedWeights = "quantized weights";
+constexpr std::string_view kGatheredProduct = "rows times gathered matrices";
+constexpr std::string_view kByteProduct = "byte product";
+constexpr std::string_view kAttention = "attention";
+constexpr std::string_view kMatrixTimesVector = "matrix times vector";
+constexpr std::string_view kSmallProducts = "small products";
+constexpr std::string_view kFused = "fused convolutions";
+
+base::Status LeftOut() {
+  return base::Status(base::Code::kUnsupportedOperator, "ONNXIFI_CPU_WITHOUT leaves it out.");
+}
 
 constexpr EdgePlacement kInPrimitive = EdgePlacement::kInPrimitive;
 constexpr EdgePlacement kInLoops = EdgePlacement::kInLoops;
@@ -157,12 +174,13 @@ RecipeResult SelectConstantMatrix(Question& question, std::string_view /*name*/)
   ONNXIFI_ASSIGN_OR_RETURN(const matmul::ConstantMatrix matrix,
                            matmul::DescribeConstantMatrix(facts));
   matmul::Recipe::Methods methods;
-  base::Result<matmul::FewRowsProduct> few_rows = matmul::DescribeFewRows(facts, matrix);
+  base::Result<matmul::FewRowsProduct> few_rows = LeftOut();
+  if (!runtime::IsLeftOut(kMatrixTimesVector)) few_rows = matmul::DescribeFewRows(facts, matrix);
   if (few_rows.ok()) {
     methods.push_back(matmul::MakeMethod(*few_rows));
   } else {
     question.selection.rejected.push_back(
-        base::Status(few_rows.status()).Context("for matrix times vector"));
+        base::Status(few_rows.status()).Context("for " + std::string(kMatrixTimesVector)));
   }
   if (!few_rows.ok() || !few_rows->rows) methods.push_back(matmul::MakePackedMatrix(matrix));
   return std::unique_ptr<const device::Recipe>(
@@ -237,7 +255,7 @@ RecipeResult OneDnn(Question& question, std::string_view name) {
                            select(question.facts, edge_placement, name));
   // Whether products are small is known once the step is bound.
   auto small = matmul::DescribeSmallProducts(question.facts);
-  if (!small.ok()) return recipe;
+  if (!small.ok() || runtime::IsLeftOut(kSmallProducts)) return recipe;
   return std::unique_ptr<const device::Recipe>(std::make_unique<matmul::Recipe>(
       matmul::Recipe::Methods{*std::move(small)}, std::move(recipe)));
 }
@@ -360,7 +378,7 @@ constexpr std::string_view kSplitEpilogue = "split epilogue";
 constexpr Implementation kImplementations[] = {
     {"merged axes", IsAlongThreeAxes, SelectMergedAxes},
     {"winograd of frames", IsAlongThreeAxes, SelectWinogradFrames},
-    {"few channels", IsConvolution, SelectFewChannels},
+    {kFewChannels, IsConvolution, SelectFewChannels},
     {"winograd", IsConvolution, OwnConvolution<convolution::SelectWinograd>},
     {"pointwise", IsConvolution, OwnConvolution<convolution::SelectPointwise>},
     {"depthwise", IsConvolution, OwnConvolution<convolution::SelectDepthwise>},
@@ -371,9 +389,9 @@ constexpr Implementation kImplementations[] = {
     {"transposed", IsTransposed, SelectTransposed},
     {"transposed to few outputs", IsTransposed, SelectFewTransposed},
     {"rows times packed matrix", IsMatMul, SelectConstantMatrix},
-    {"quantized weights", IsMatMul, SelectQuantizedWeights},
-    {"rows times gathered matrices", IsMatMul, SelectGatheredProduct},
-    {"byte product", IsContract, SelectByteProduct},
+    {kQuantizedWeights, IsMatMul, SelectQuantizedWeights},
+    {kGatheredProduct, IsMatMul, SelectGatheredProduct},
+    {kByteProduct, IsContract, SelectByteProduct},
     {"float64 product", IsMatMul, SelectDoubleProducts},
     {"float64 convolution", IsAnyConvolution, SelectDoubleConvolution},
     {"pooling", IsWindow, SelectPooling},
@@ -389,7 +407,7 @@ constexpr Implementation kImplementations[] = {
     {"split padding", IsWindow, SelectSplitPadding},
     {"onednn pooling between loops", IsWindow, OneDnn<onednn::SelectPooling, kInLoops>},
     {"onednn normalisation between loops", IsWindow, OneDnn<onednn::SelectLrn, kInLoops>},
-    {"attention", IsAttention, SelectAttention},
+    {kAttention, IsAttention, SelectAttention},
     {"ranking", IsIndex, SelectRanking},
     {"scatter", IsIndex, SelectScatter},
     {"non-zero elements", IsIndex, SelectNonZero},
@@ -399,13 +417,26 @@ constexpr Implementation kImplementations[] = {
     {kSplitEpilogue, IsAnyConvolution, SelectSplitEpilogue},
 };
 
+// Kernels that are parts of implementations.
+constexpr std::string_view kParts[] = {kFused,
+                                       convolution::kSlabs,
+                                       convolution::kPlanes,
+                                       convolution::kTaps,
+                                       kMatrixTimesVector,
+                                       kSmallProducts};
+
+RecipeResult Ask(const Implementation& implementation, Question& question) {
+  if (runtime::IsLeftOut(implementation.name)) return LeftOut();
+  return implementation.select(question, implementation.name);
+}
+
 RecipeResult SelectMergedAxes(Question& question, std::string_view /*name*/) {
   return convolution::WithMergedAxes(question.facts, [&](const device::Facts& facts) {
     Question merged{facts, question.selection};
     RecipeResult recipe = base::Status(base::Code::kUnsupportedShape, "No kernel takes two axes.");
     for (const Implementation& implementation : kImplementations) {
       if (!implementation.is_for(facts.step)) continue;
-      recipe = implementation.select(merged, implementation.name);
+      recipe = Ask(implementation, merged);
       if (recipe.ok() || implementation.name == kLastForTwoAxes) break;
     }
     return recipe;
@@ -417,7 +448,7 @@ RecipeResult SelectSplitEpilogue(Question& question, std::string_view name) {
     Question sums{facts, question.selection};
     for (const Implementation& implementation : kImplementations) {
       if (implementation.name == kSplitEpilogue || !implementation.is_for(facts.step)) continue;
-      RecipeResult recipe = implementation.select(sums, implementation.name);
+      RecipeResult recipe = Ask(implementation, sums);
       if (recipe.ok()) return recipe;
     }
     if (!IsConvolution(facts.step)) {
@@ -434,7 +465,7 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   Question question{facts, selection};
   for (const Implementation& implementation : kImplementations) {
     if (!implementation.is_for(facts.step)) continue;
-    RecipeResult recipe = implementation.select(question, implementation.name);
+    RecipeResult recipe = Ask(implementation, question);
     if (recipe.ok()) {
       selection.recipe = *std::move(recipe);
       return selection;
@@ -447,7 +478,15 @@ base::Result<device::Selection> Selector::Select(const device::Facts& facts) con
   return selection;
 }
 
+std::vector<std::string_view> Selector::ListKernels() {
+  std::vector<std::string_view> names(std::begin(kParts), std::end(kParts));
+  for (const Implementation& implementation : kImplementations)
+    names.push_back(implementation.name);
+  return names;
+}
+
 device::FusedSelection Selector::SelectFused(device::FusableSteps fusable) const {
+  if (runtime::IsLeftOut(kFused)) return {};
   constexpr size_t kMaxSteps = 3;
   std::vector<base::Result<convolution::ConvolutionQuery>> steps;
   for (const device::Facts& facts : fusable.first(std::min(kMaxSteps, fusable.size()))) {
@@ -460,7 +499,10 @@ device::FusedSelection Selector::SelectFused(device::FusableSteps fusable) const
 // before and after it, but for that of few channels; oneDNN's takes whatever the others do, and
 // more.
 bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
-  if (IsConvolution(facts.step) && convolution::SelectFewChannels(facts).ok()) return false;
+  if (IsConvolution(facts.step) && !runtime::IsLeftOut(kFewChannels) &&
+      convolution::SelectFewChannels(facts).ok()) {
+    return false;
+  }
   return onednn::SelectConvolution(facts, EdgePlacement::kInPrimitive, "").ok() ||
          (IsConvolution(facts.step) && integer::SelectProduct(facts).ok()) ||
          (IsTransposed(facts.step) && (convolution::SelectTransposed(facts).ok() ||
@@ -471,7 +513,7 @@ bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
 // per channel.
 bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
   constexpr int64_t kMinOutputs = 16;
-  if (!integer::SelectProduct(facts).ok()) return false;
+  if (runtime::IsLeftOut(kByteProduct) || !integer::SelectProduct(facts).ok()) return false;
   const Contract& contract = *facts.step.As<Contract>();
   if (contract.group == 1) return true;
   if (!facts.step.domain[1].is_constant()) return false;
@@ -480,16 +522,19 @@ bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
 }
 
 bool Selector::PrefersQuantizedWeights(const device::Facts& facts) const {
-  return IsMatMul(facts.step) && matmul::DescribeQuantizedWeights(facts).ok();
+  return IsMatMul(facts.step) && !runtime::IsLeftOut(kQuantizedWeights) &&
+         matmul::DescribeQuantizedWeights(facts).ok();
 }
 
 bool Selector::PrefersGatheredMatrices(const device::Facts& facts) const {
-  return IsMatMul(facts.step) && matmul::DescribeGatheredProduct(facts).ok();
+  return IsMatMul(facts.step) && !runtime::IsLeftOut(kGatheredProduct) &&
+         matmul::DescribeGatheredProduct(facts).ok();
 }
 
 // Sums are in another order than those of the steps that it stands for.
 bool Selector::PrefersAttention(const device::Facts& facts) const {
-  return facts.program.has_fast_algorithms && attention::SelectAttention(facts).ok();
+  return facts.program.has_fast_algorithms && !runtime::IsLeftOut(kAttention) &&
+         attention::SelectAttention(facts).ok();
 }
 
 // All kernels of products and windows are of float32, or of bytes, but for oneDNN's of bfloat16.

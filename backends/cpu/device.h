@@ -7,6 +7,8 @@
 #define ONNXIFI_BACKENDS_CPU_DEVICE_H_
 
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "backends/core/base/log.h"
 #include "backends/core/device/device.h"
@@ -32,6 +34,8 @@ class Selector final : public device::Selector {
   // Whatever the kernel does not take, such as float64, the reference does on all threads.
   bool PrefersRecurrent(const device::Facts& /*facts*/) const override { return true; }
   bool DependsOnNumbers() const override { return true; }
+  // What runtime::LeaveOut knows.
+  static std::vector<std::string_view> ListKernels();
 
  private:
   const reference::Device reference_;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "backends/core/base/result.h"
+#include "backends/cpu/runtime/left_out.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -209,6 +210,39 @@ TEST(SelectorTest, GivesFloatContractionsToOneDnnAndWindowsToPooling) {
   EXPECT_EQ(Conv(4, 8, 8, 6, 3, 1, 1).Implementation(), "few channels");
   EXPECT_EQ(Pool(Window::Kind::kMax).Implementation(), "pooling");
   EXPECT_EQ(Pool(Window::Kind::kAverage).Implementation(), "pooling");
+}
+
+// Restored for the tests behind.
+struct WithoutKernels {
+  explicit WithoutKernels(std::vector<std::string> names) { runtime::LeaveOut(std::move(names)); }
+  ~WithoutKernels() { runtime::LeaveOut({}); }
+};
+
+TEST(SelectorTest, StepsGetNoKernelThatIsLeftOut) {
+  const OneStep filter = Conv(4, 8, 8, 6, 3, 1, 1);
+  const OneStep matrix = MatMul(2, 64, 64);
+  const std::string before{matrix.Implementation()};
+  EXPECT_THAT(before, HasSubstr("matrix times vector"));
+  {
+    const WithoutKernels without({"few channels", "matrix times vector"});
+    EXPECT_EQ(filter.Implementation(), "onednn convolution");
+    EXPECT_EQ(matrix.Implementation(), "rows times packed matrix");
+    const base::Result<device::Selection> selection = filter.Select();
+    ASSERT_TRUE(selection.ok()) << selection.status().Text();
+    EXPECT_THAT(selection->rejected,
+                Contains(Property(&base::Status::Text, AllOf(HasSubstr("for few channels"),
+                                                             HasSubstr("leaves it out")))));
+  }
+  EXPECT_EQ(filter.Implementation(), "few channels");
+  EXPECT_EQ(matrix.Implementation(), before);
+}
+
+TEST(SelectorTest, ListsEachKernelOnce) {
+  std::vector<std::string_view> names = Selector::ListKernels();
+  EXPECT_THAT(names, Contains("few channels"));
+  EXPECT_THAT(names, Contains("gathered planes"));
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
 }
 
 TEST(SelectorTest, GivesElementsToTheTileEngine) {

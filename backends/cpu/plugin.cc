@@ -5,14 +5,18 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "backends/core/device/usable_cpus.h"
 #include "backends/core/plugin/hardware.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/isa.h"
+#include "backends/cpu/runtime/left_out.h"
 #include "backends/cpu/threads/environment.h"
 
 namespace onnxifi::cpu {
@@ -36,11 +40,27 @@ std::string OneDnnVersion() {
          std::to_string(version.patch);
 }
 
+// Kernels that the environment names, and a warning about others.
+void LeaveOut(const threads::Environment& environment) {
+  const std::vector<std::string_view> known = Selector::ListKernels();
+  for (const std::string& name : environment.left_out) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    std::string sentence =
+        "ONNXIFI_CPU_WITHOUT names '" + name + "', which is no kernel; there are";
+    for (const std::string_view each : known) {
+      sentence += (each == known.front() ? " " : ", ") + std::string(each);
+    }
+    base::Log(environment.log_level).Write(base::LogLevel::kWarning, "cpu", sentence + ".");
+  }
+  runtime::LeaveOut(environment.left_out);
+}
+
 class Hardware : public plugin::Hardware {
  public:
   Hardware() {
     const threads::Environment environment = threads::ReadEnvironment();
     if (environment.isa) LimitIsa(*environment.isa);
+    LeaveOut(environment);
   }
 
   std::string plugin_name() const override { return "cpu"; }

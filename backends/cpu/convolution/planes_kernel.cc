@@ -13,10 +13,12 @@
 #include <vector>
 
 #include "backends/cpu/convolution/gathered.h"
+#include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/gemm/step_epilogue.h"
 #include "backends/cpu/processor/processor.h"
+#include "backends/cpu/runtime/left_out.h"
 #include "backends/cpu/runtime/packed_weights.h"
 
 namespace onnxifi::convolution {
@@ -290,6 +292,7 @@ class BoundPlanes final : public device::BoundKernel {
 
 bool PrefersPlanes(const device::BoundStep& step, const GatheredConvolution& convolution,
                    const Windows& windows) {
+  if (runtime::IsLeftOut(kPlanes)) return false;
   const WindowAxis& last = windows.axes[kLast];
   const bool are_planes = last.source_stride == 1 && step.reads[0].strides[1] != 1 &&
                           step.writes[0].strides[1] != 1 && step.writes[0].strides.back() == 1 &&

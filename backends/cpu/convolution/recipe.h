@@ -17,6 +17,11 @@
 
 namespace onnxifi::convolution {
 
+// Ways of gathered convolutions, as runtime::LeaveOut names them.
+inline constexpr std::string_view kSlabs = "gathered slabs";
+inline constexpr std::string_view kPlanes = "gathered planes";
+inline constexpr std::string_view kTaps = "gathered taps";
+
 class Recipe : public runtime::Recipe {
  public:
   // `implementation` outlives it.

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "backends/cpu/convolution/gathered.h"
+#include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/processor/processor.h"
+#include "backends/cpu/runtime/left_out.h"
 #include "backends/cpu/transpose/transpose.h"
 
 namespace onnxifi::convolution {
@@ -273,6 +275,7 @@ class BoundSlabs final : public device::BoundKernel {
 }  // namespace
 
 bool PrefersSlabs(const Windows& windows, const GatheredConvolution& convolution) {
+  if (runtime::IsLeftOut(kSlabs)) return false;
   // Below that, rows of the result fill no block of a product.
   constexpr int64_t kMinRow = 7;
   const auto& [z, y, x] = windows.axes;

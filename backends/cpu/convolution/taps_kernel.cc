@@ -12,10 +12,12 @@
 #include <vector>
 
 #include "backends/cpu/convolution/gathered.h"
+#include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/gemm/vector_matrix.h"
 #include "backends/cpu/processor/processor.h"
+#include "backends/cpu/runtime/left_out.h"
 
 namespace onnxifi::convolution {
 namespace {
@@ -206,6 +208,7 @@ class BoundTaps final : public device::BoundKernel {
 
 bool PrefersTaps(const device::BoundStep& step, const GatheredConvolution& convolution,
                  const Windows& windows) {
+  if (runtime::IsLeftOut(kTaps)) return false;
   // Shorter sums are read and written again too often.
   constexpr int64_t kMinChannels = 64;
   constexpr double kMaxUsedShare = 0.75;

@@ -4,10 +4,10 @@
 
 #include "backends/cpu/threads/environment.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 namespace onnxifi::threads {
 namespace {
@@ -37,6 +37,18 @@ std::optional<Isa> ParseIsa(std::string_view text) {
   return std::nullopt;
 }
 
+std::vector<std::string> ParseNames(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    std::string_view name = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), name.size() + 1));
+    name.remove_prefix(std::min(name.size(), name.find_first_not_of(' ')));
+    name = name.substr(0, name.find_last_not_of(' ') + 1);
+    if (!name.empty()) names.emplace_back(name);
+  }
+  return names;
+}
+
 Environment ReadEnvironment() {
   Environment environment;
   if (const char* level = std::getenv("ONNXIFI_LOG")) environment.log_level = ParseLogLevel(level);
@@ -58,6 +70,9 @@ Environment ReadEnvironment() {
                  "ONNXIFI_CPU_ISA ('" + std::string(isa) +
                      "') is ignored; it is none of sse4, avx2 and avx512.");
     }
+  }
+  if (const char* names = std::getenv("ONNXIFI_CPU_WITHOUT")) {
+    environment.left_out = ParseNames(names);
   }
   return environment;
 }

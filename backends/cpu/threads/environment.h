@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "backends/core/base/log.h"
 
@@ -22,6 +24,8 @@ struct Environment {
   // ONNXIFI_CPU_ISA: sse4, avx2 or avx512: no kernel uses more than that. Anything else is ignored
   // with a warning.
   std::optional<Isa> isa;
+  // ONNXIFI_CPU_WITHOUT: names of kernels that no step gets, separated by commas.
+  std::vector<std::string> left_out;
   // ONNXIFI_LOG: debug, info, warning, error or silent.
   base::LogLevel log_level = base::LogLevel::kWarning;
 };
@@ -33,6 +37,8 @@ Environment ReadEnvironment();
 // A whole number from 1 to kMaxThreads.
 std::optional<int> ParseThreadCount(const char* text);
 std::optional<Isa> ParseIsa(std::string_view text);
+// Names between commas, without the spaces around them; no empty ones.
+std::vector<std::string> ParseNames(std::string_view text);
 
 }  // namespace onnxifi::threads
 

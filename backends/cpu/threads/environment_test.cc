@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of what ONNXIFI_NUM_THREADS and ONNXIFI_CPU_ISA may say.
+// Tests of what ONNXIFI_NUM_THREADS, ONNXIFI_CPU_ISA and ONNXIFI_CPU_WITHOUT may say.
 
 #include "backends/cpu/threads/environment.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace onnxifi::threads {
 namespace {
@@ -31,6 +32,14 @@ TEST(EnvironmentTest, KnowsThreeSetsOfInstructions) {
   for (const char* text : {"", "AVX2", "avx", "avx512f", " avx2"}) {
     EXPECT_EQ(ParseIsa(text), std::nullopt) << "'" << text << "'";
   }
+}
+
+TEST(EnvironmentTest, NamesStandBetweenCommas) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(ParseNames("few channels"), Names({"few channels"}));
+  EXPECT_EQ(ParseNames(" a, few channels ,,b,"), Names({"a", "few channels", "b"}));
+  EXPECT_EQ(ParseNames(""), Names());
+  EXPECT_EQ(ParseNames(" , "), Names());
 }
 
 }  // namespace
