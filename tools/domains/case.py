@@ -72,6 +72,12 @@ def weights(random, shape, dtype):
     return integers(random, shape, dtype, middle - 64, middle + 63)
 
 
+def trimmed(inputs):
+    """Without the omitted inputs at the end."""
+    count = max((k + 1 for k, array in enumerate(inputs) if array is not None), default=0)
+    return inputs[:count]
+
+
 def _type_number(array):
     return helper.np_dtype_to_tensor_dtype(array.dtype)
 

@@ -3,7 +3,7 @@
 
 import numpy
 
-from domains.case import covers, floats, integers, node_case, random_of
+from domains.case import covers, floats, integers, node_case, random_of, trimmed
 
 _TOKENS, _HIDDEN, _INNER, _EXPERTS = 7, 32, 48, 5
 
@@ -165,8 +165,7 @@ def qmoe():
             inputs = [floats(random, (tokens, _HIDDEN)), floats(random, (tokens, _EXPERTS))]
             inputs += [w1, s1, floats(random, (_EXPERTS, fused)), w2, s2, floats(random, (_EXPERTS, _HIDDEN))]
             inputs += [None, None, None, z1, z2, None, router_weights]
-            while inputs[-1] is None:
-                inputs.pop()
+            inputs = trimmed(inputs)
             attributes = {
                 "k": 2,
                 "activation_type": activation,

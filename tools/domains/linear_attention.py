@@ -4,7 +4,7 @@
 import ml_dtypes
 import numpy
 
-from domains.case import covers, floats, node_case, random_of
+from domains.case import covers, floats, node_case, random_of, trimmed
 
 # What ONNX Runtime's kernels for the processor do not take has an oracle in float64.
 
@@ -62,8 +62,7 @@ def _linear_attention(name, *, batch=2, length=5, heads=4, kv=4, keys=None, size
     if "delta" in rule:
         beta = random.uniform(0.1, 0.9, (batch, length, 1 if shared_rate else kv)).astype(dtype)
     inputs = [query, key, value, state, decay, beta]
-    while inputs[-1] is None:
-        inputs.pop()
+    inputs = trimmed(inputs)
     attributes = {"q_num_heads": heads, "kv_num_heads": kv, **given}
     own = dtype == "float32" and state_type == "float32" and not window
     close = {} if dtype == "float32" else {"rtol": 2e-2, "atol": 2e-2}
@@ -200,8 +199,7 @@ def _causal_conv(name, *, batch=2, length=7, axes=(6,), taps=4, bias=True, past=
         floats(random, (channels,), dtype) if bias else None,
         floats(random, ((window,) if window else ()) + shape_of(kept), dtype) if past else None,
     ]
-    while inputs[-1] is None:
-        inputs.pop()
+    inputs = trimmed(inputs)
     own = dtype == "float32" and not window
     return node_case(
         name,

@@ -3,7 +3,7 @@
 
 import numpy
 
-from domains.case import covers, floats, integers, node_case, random_of
+from domains.case import covers, floats, integers, node_case, random_of, trimmed
 
 
 @covers("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
@@ -110,8 +110,7 @@ def embed():
             ]
             if kind == "positions":
                 inputs.append(random.integers(0, 9, (3, 7)).astype("int32"))
-            while inputs[-1] is None:
-                inputs.pop()
+            inputs = trimmed(inputs)
             attributes = {"epsilon": 1e-3}
             yield node_case(
                 name,

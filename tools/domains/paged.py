@@ -7,7 +7,7 @@ import itertools
 import ml_dtypes
 import numpy
 
-from domains.case import covers, floats, node_case, random_of
+from domains.case import covers, floats, node_case, random_of, trimmed
 
 _LENGTHS = (1, 4, 2)
 
@@ -174,8 +174,7 @@ def _gated_delta(name, *, lengths=_LENGTHS, keys=4, values=4, size=6, width=5, d
     inputs.append(state)
     if qwen:
         inputs += [floats(random, (values,)), floats(random, (values,))]
-    while inputs[-1] is None:
-        inputs.pop()
+    inputs = trimmed(inputs)
     close = {} if dtype == "float32" else {"rtol": 2e-2, "atol": 2e-2}
     return node_case(
         name,
@@ -377,8 +376,7 @@ def paged_attention():
             *scales,
             numpy.array([4, 12], "int32") if given.pop("metadata", False) else None,
         ]
-        while inputs[-1] is None:
-            inputs.pop()
+        inputs = trimmed(inputs)
         yield node_case(
             name,
             "PagedAttention",

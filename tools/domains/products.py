@@ -4,7 +4,7 @@
 import ml_dtypes
 import numpy
 
-from domains.case import covers, floats, integers, node_case, random_of
+from domains.case import covers, floats, integers, node_case, random_of, trimmed
 
 
 @covers("FusedMatMul", "TransposeMatMul")
@@ -93,10 +93,7 @@ def _matmul_nbits(a, b, scales, zero_points=None, groups=None, bias=None, *, K, 
     else:
         zero = zero_points.astype("float64").reshape(N, blocks)[:, of_row]
     weights = (codes - zero) * scale
-    result = a.astype("float64") @ weights.T
-    if bias is not None:
-        result = result + bias.astype("float64")
-    return [result.astype(a.dtype)]
+    return _with_bias(a.astype("float64") @ weights.T, bias, a.dtype)
 
 
 @covers("MatMulNBits")
@@ -134,8 +131,7 @@ def matmul_nbits():
                 bias = floats(random, (columns,)) if given.get("bias") else None
                 attributes = {"K": depth, "N": columns, "bits": bits, "block_size": block}
                 inputs = [a, b, scales, zero, None, bias]
-                while inputs[-1] is None:
-                    inputs.pop()
+                inputs = trimmed(inputs)
                 yield node_case(
                     name,
                     "MatMulNBits",
@@ -169,44 +165,57 @@ def matmul_nbits():
     random = random_of("matmulnbits_groups")
     groups = random.permutation(numpy.arange(64) // 32).astype("int32")
     inputs = [floats(random, (5, 64)), integers(random, (9, 2, 16)), floats(random, (18,), scale=0.1)]
-    inputs += [integers(random, (9,)), groups]
-    attributes = {"K": 64, "N": 9, "bits": 4, "block_size": 32}
+    zeros = integers(random, (9,))
     # ONNX Runtime's kernel takes the middle for the zero points that stand beside groups.
-    yield node_case(
-        "matmulnbits_groups",
-        "MatMulNBits",
-        inputs,
-        attributes=attributes,
-        constant=True,
-        rtol=1e-4,
-        atol=1e-4,
-        oracle=_matmul_nbits,
-    )
-    inputs[3] = None
-    yield node_case(
-        "matmulnbits_groups_no_zero_points",
-        "MatMulNBits",
-        inputs,
-        attributes=attributes,
-        constant=True,
-        rtol=1e-4,
-        atol=1e-4,
-        oracle=_matmul_nbits,
-    )
-    yield node_case(
-        "matmulnbits_symbolic",
-        "MatMulNBits",
-        inputs[:3],
-        attributes=attributes,
-        constant=True,
-        symbolic=True,
-        rtol=1e-4,
-        atol=1e-4,
-    )
+    for kind, given, more in (
+        ("groups", [*inputs, zeros, groups], {"oracle": _matmul_nbits}),
+        ("groups_no_zero_points", [*inputs, None, groups], {"oracle": _matmul_nbits}),
+        ("symbolic", inputs, {"symbolic": True}),
+    ):
+        yield node_case(
+            f"matmulnbits_{kind}",
+            "MatMulNBits",
+            given,
+            attributes={"K": 64, "N": 9, "bits": 4, "block_size": 32},
+            constant=True,
+            rtol=1e-4,
+            atol=1e-4,
+            **more,
+        )
 
 
 def _blocks_of(scales, block, depth):
     return numpy.repeat(scales, block, 1)[:, :depth]
+
+
+def _with_bias(product, bias, dtype):
+    return [(product if bias is None else product + bias.astype("float64")).astype(dtype)]
+
+
+def _narrow_weights(op_type, columns, usual_block, kinds, make_weights, oracle):
+    """Cases of an operator whose weights are floats of 8 or 4 bits; ONNX Runtime has it on GPUs alone.
+
+    `kinds`: name, depth, elements per block and rank of the other factor. `make_weights` gives what stands
+    between that factor and the bias.
+    """
+    for dtype in ("float16", "bfloat16"):
+        for kind, depth, block, rank in kinds:
+            name = f"{op_type.lower()}_{dtype}_{kind}"
+            random, kept = random_of(name), ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+            inputs = [
+                floats(random, (2, 3, depth)[3 - rank :]).astype(kept),
+                *make_weights(random, kind, (columns, depth), block),
+                floats(random, (columns,)).astype(kept) if "bias" in kind else None,
+            ]
+            yield node_case(
+                name,
+                op_type,
+                trimmed(inputs),
+                attributes={} if block == usual_block else {"block_size": block},
+                constant=() if kind == "run_time" else True,
+                symbolic="symbolic" in kind,
+                oracle=oracle,
+            )
 
 
 def _round8(x):
@@ -219,40 +228,27 @@ def float8_weights():
         wide = a.astype("float64")
         if a_scale is not None:
             wide = _round8(a.astype("float32") / a_scale) * a_scale
-        y = wide @ (b.astype("float64") * _blocks_of(scales, block_size, b.shape[1])).T
-        return [(y if bias is None else y + bias.astype("float64")).astype(a.dtype)]
+        product = wide @ (b.astype("float64") * _blocks_of(scales, block_size, b.shape[1])).T
+        return _with_bias(product, bias, a.dtype)
 
-    for dtype in ("float16", "bfloat16"):
-        for kind, depth, block, rank in (
-            ("", 256, 128, 2),
-            ("row", 32, 32, 3),
-            ("tail", 40, 16, 2),
-            ("rounded", 64, 32, 2),
-            ("bias", 64, 16, 3),
-            ("rounded_bias_symbolic", 64, 32, 3),
-            ("run_time", 48, 16, 2),
-        ):
-            name = f"matmulblockquantizedfp8weight_{dtype}_{kind}"
-            random, kept = random_of(name), ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
-            columns = 24
-            inputs = [
-                floats(random, (2, 3, depth)[3 - rank :]).astype(kept),
-                floats(random, (columns, depth), scale=20).astype(ml_dtypes.float8_e4m3fn),
-                random.uniform(0.002, 0.01, (columns, -(-depth // block))).astype("float32"),
-                numpy.array([0.02], "float32") if "rounded" in kind else None,
-                floats(random, (columns,)).astype(kept) if "bias" in kind else None,
-            ]
-            while inputs[-1] is None:
-                inputs.pop()
-            yield node_case(
-                name,
-                "MatMulBlockQuantizedFp8Weight",
-                inputs,
-                attributes={} if kind == "" else {"block_size": block},
-                constant=() if kind == "run_time" else True,
-                symbolic="symbolic" in kind,
-                oracle=oracle,
-            )
+    def make_weights(random, kind, shape, block):
+        columns, depth = shape
+        return [
+            floats(random, shape, scale=20).astype(ml_dtypes.float8_e4m3fn),
+            random.uniform(0.002, 0.01, (columns, -(-depth // block))).astype("float32"),
+            numpy.array([0.02], "float32") if "rounded" in kind else None,
+        ]
+
+    kinds = (
+        ("", 256, 128, 2),
+        ("row", 32, 32, 3),
+        ("tail", 40, 16, 2),
+        ("rounded", 64, 32, 2),
+        ("bias", 64, 16, 3),
+        ("rounded_bias_symbolic", 64, 32, 3),
+        ("run_time", 48, 16, 2),
+    )
+    return _narrow_weights("MatMulBlockQuantizedFp8Weight", 24, 128, kinds, make_weights, oracle)
 
 
 @covers("MatMulBlockQuantizedFp4Weight")
@@ -263,38 +259,26 @@ def float4_weights():
     def oracle(a, b, scales, factor, input_scale=None, bias=None, *, block_size=16):
         codes = numpy.stack([b & 15, b >> 4], -1).reshape(len(b), -1)
         wide = scales.view(ml_dtypes.float8_e4m3fn).astype("float64") * factor
-        y = a.astype("float64") @ (table[codes] * _blocks_of(wide, block_size, codes.shape[1])).T
-        return [(y if bias is None else y + bias.astype("float64")).astype(a.dtype)]
+        product = a.astype("float64") @ (table[codes] * _blocks_of(wide, block_size, codes.shape[1])).T
+        return _with_bias(product, bias, a.dtype)
 
-    for dtype in ("float16", "bfloat16"):
-        for kind, depth, block, rank in (
-            ("", 64, 16, 2),
-            ("block", 64, 32, 3),
-            ("tail", 40, 16, 2),
-            ("bias", 32, 16, 3),
-            ("input_scale_symbolic", 32, 16, 3),
-            ("run_time", 48, 16, 2),
-        ):
-            name = f"matmulblockquantizedfp4weight_{dtype}_{kind}"
-            random, kept = random_of(name), ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
-            columns = 20
-            scales = random.uniform(1, 8, (columns, -(-depth // block))).astype(ml_dtypes.float8_e4m3fn)
-            inputs = [
-                floats(random, (2, 3, depth)[3 - rank :]).astype(kept),
-                integers(random, (columns, depth // 2)),
-                scales.view("uint8"),
-                numpy.array(0.03 if rank == 2 else [0.03], "float32"),
-                numpy.array([0.5], "float32") if "input_scale" in kind else None,
-                floats(random, (columns,)).astype(kept) if kind == "bias" else None,
-            ]
-            while inputs[-1] is None:
-                inputs.pop()
-            yield node_case(
-                name,
-                "MatMulBlockQuantizedFp4Weight",
-                inputs,
-                attributes={"block_size": block} if kind == "block" else {},
-                constant=() if kind == "run_time" else True,
-                symbolic="symbolic" in kind,
-                oracle=oracle,
-            )
+    def make_weights(random, kind, shape, block):
+        columns, depth = shape
+        scales = random.uniform(1, 8, (columns, -(-depth // block))).astype(ml_dtypes.float8_e4m3fn)
+        is_scalar = kind in ("", "tail", "run_time")
+        return [
+            integers(random, (columns, depth // 2)),
+            scales.view("uint8"),
+            numpy.array(0.03 if is_scalar else [0.03], "float32"),
+            numpy.array([0.5], "float32") if "input_scale" in kind else None,
+        ]
+
+    kinds = (
+        ("", 64, 16, 2),
+        ("block", 64, 32, 3),
+        ("tail", 40, 16, 2),
+        ("bias", 32, 16, 3),
+        ("input_scale_symbolic", 32, 16, 3),
+        ("run_time", 48, 16, 2),
+    )
+    return _narrow_weights("MatMulBlockQuantizedFp4Weight", 20, 16, kinds, make_weights, oracle)
