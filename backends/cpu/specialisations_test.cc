@@ -50,6 +50,7 @@ Tensor Scalar(ElementType type, T value) {
 
 enum class Network : uint8_t {
   kConvolutions,  // one after the other
+  kNoisy,         // the same of random numbers, of one seed
   kQuantized,     // the same of bytes
   kSum,           // of an image and a number
 };
@@ -74,6 +75,9 @@ Graph MakeGraph(const std::vector<graph::Extent>& size, Network network = Networ
     return builder.AddNode("DequantizeLinear", 13, {quantized, scale, zero});
   };
   x = quantize(x);
+  if (network == Network::kNoisy) {
+    x = builder.AddNode("RandomUniformLike", 1, {x}, {{"seed", 3.0F}});
+  }
   for (int k = 0; k < (is_quantized ? 2 : 5); ++k) {
     if (is_quantized) {
       std::vector<int8_t> weights(size_t{kChannels * kChannels * 9});
@@ -172,6 +176,28 @@ TEST_F(SpecialisationsTest, HaveTheKernelsAndTheResultsOfNumbers) {
   ASSERT_EQ(found.size(), expected.size());
   for (size_t k = 0; k < found.size(); ++k)
     ASSERT_NEAR(found[k], expected[k], 1e-3 * (1 + std::fabs(expected[k]))) << k;
+}
+
+TEST_F(SpecialisationsTest, GoOnWithTheDrawsOfTheGraph) {
+  Make(Network::kNoisy);
+  EXPECT_EQ(ForRun(40, 36), nullptr);
+  const std::shared_ptr<const Specialisation> made = ForRun(40, 36);
+  ASSERT_NE(made, nullptr);
+  execution::Executor general(*plan_);
+  const Tensor image = Numbers({1, kChannels, 40, 36});
+  const auto difference = [](const std::vector<float>& a, const std::vector<float>& b) {
+    float most = 0;
+    for (size_t k = 0; k < a.size(); ++k) most = std::max(most, std::fabs(a[k] - b[k]));
+    return most;
+  };
+  const std::vector<float> first = Run(general, *program_, image);
+  const std::vector<float> second = Run(*made->executor, *made->program, image);
+  const std::vector<float> third = Run(general, *program_, image);
+  EXPECT_GT(difference(first, second), 1e-2);
+  EXPECT_GT(difference(second, third), 1e-2);
+  // From the beginning: the same numbers, by other kernels.
+  program_->draws->next = 0;
+  EXPECT_LT(difference(first, Run(*made->executor, *made->program, image)), 1e-3);
 }
 
 // Products of bytes have one implementation, which is faster where channels lie side by side.

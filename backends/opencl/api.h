@@ -32,6 +32,7 @@ namespace onnxifi::opencl {
   X(CreateProgramWithSource)        \
   X(CreateUserEvent)                \
   X(EnqueueCopyBuffer)              \
+  X(EnqueueFillBuffer)              \
   X(EnqueueMarkerWithWaitList)      \
   X(EnqueueNDRangeKernel)           \
   X(EnqueueReadBuffer)              \

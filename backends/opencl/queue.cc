@@ -36,6 +36,17 @@ base::Status Queue::Upload(const std::byte* from_host, std::byte* to, int64_t si
                   Amount("upload", size_bytes));
 }
 
+// A pattern is copied by the call that puts it in; the bytes of a write are read later.
+base::Status Queue::UploadCopy(std::span<const std::byte> from_host, std::byte* to) {
+  ONNXIFI_ASSIGN_OR_RETURN(const Memory::Location place, memory_.Find(to));
+  MarkUsed();
+  return ToStatus(
+      runtime_.api().EnqueueFillBuffer(runtime_.queue().get(), place.handle, from_host.data(),
+                                       from_host.size(), static_cast<size_t>(place.offset_bytes),
+                                       from_host.size(), 0, nullptr, nullptr),
+      Amount("upload", std::ssize(from_host)));
+}
+
 base::Status Queue::Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) {
   ONNXIFI_ASSIGN_OR_RETURN(const Memory::Location place, memory_.Find(from));
   MarkUsed();

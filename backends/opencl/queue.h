@@ -26,6 +26,7 @@ class Queue final : public device::TimedQueue {
   ~Queue() override;
 
   base::Status Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) override;
+  base::Status UploadCopy(std::span<const std::byte> from_host, std::byte* to) override;
   base::Status Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) override;
   base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes) override;
   base::Status Finish() override;

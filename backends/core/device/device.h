@@ -139,6 +139,8 @@ class Queue {
   // Waits for what is still under way.
   virtual ~Queue() = default;
   virtual base::Status Upload(const std::byte* from_host, std::byte* to, int64_t size_bytes) = 0;
+  // A few bytes, a power of two and at most 128, that the caller may change when this returns.
+  virtual base::Status UploadCopy(std::span<const std::byte> from_host, std::byte* to);
   virtual base::Status Download(const std::byte* from, std::byte* to_host, int64_t size_bytes) = 0;
   // Within the device; `from` and `to` do not overlap.
   virtual base::Status Copy(const std::byte* from, std::byte* to, int64_t size_bytes) = 0;

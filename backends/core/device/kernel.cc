@@ -22,4 +22,11 @@ base::Status BoundKernel::Enqueue(Queue& /*queue*/, Addresses /*addresses*/) con
                       "A kernel of a device without queues is put into one.");
 }
 
+base::Status Queue::UploadCopy(std::span<const std::byte> from_host, std::byte* to) {
+  auto copy = std::make_shared<const std::vector<std::byte>>(from_host.begin(), from_host.end());
+  ONNXIFI_RETURN_IF_ERROR(Upload(copy->data(), to, std::ssize(*copy)));
+  Keep(std::move(copy));
+  return base::Ok();
+}
+
 }  // namespace onnxifi::device

@@ -4,6 +4,8 @@
 
 #include "backends/core/execution/executor.h"
 
+#include <array>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -26,6 +28,9 @@ struct Executor::Context {
   std::vector<std::byte*> addresses;  // by BufferId
   // By segment; shared with what the caller captured.
   std::vector<std::shared_ptr<device::Allocation>> arenas;
+  // What tells the run from others, and the device's memory for it where that is not the host's.
+  std::array<int64_t, 2> draw_numbers = {};
+  std::unique_ptr<device::Allocation> draws;
   // Of this run, by BufferId; empty where the program has neither.
   std::vector<std::shared_ptr<const void>> owners;  // of dynamic tensors
   std::vector<tensor::ValueRef> values;
@@ -44,7 +49,8 @@ Result<tensor::Tensor> ToHost(const tensor::Tensor& inside, device::Queue& queue
 
 }  // namespace
 
-Executor::Executor(const plan::Plan& plan) : plan_(plan) {
+Executor::Executor(const plan::Plan& plan)
+    : plan_(plan), draws_(program::FindDraws(plan.program())) {
   const Program& program = plan.program();
   for (const program::Port& port : program.inputs) {
     keeps_values_ = keeps_values_ || program.buffers[port.buffer].value.has_value();
@@ -144,6 +150,7 @@ Status Executor::RunSegments(Context& context, std::vector<int64_t> symbols,
     // Steps never write to an input's buffer.
     context.addresses[program.inputs[k].buffer] = const_cast<std::byte*>(inputs[k].data);
   }
+  ONNXIFI_RETURN_IF_ERROR(NumberDraws(context, queue));
   for (int segment = 0; segment < static_cast<int>(plan_.segments().size()); ++segment) {
     ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const plan::SegmentBinding> binding,
                              plan_.Bind(segment, symbols));
@@ -200,6 +207,28 @@ Status Executor::RunSegments(Context& context, std::vector<int64_t> symbols,
     ONNXIFI_RETURN_IF_ERROR(allocator.Take(static_cast<int>(k), context.values[buffer]));
   }
   return base::Ok();
+}
+
+Status Executor::NumberDraws(Context& context, device::Queue* queue) const {
+  if (draws_ == program::kNoBuffer) return base::Ok();
+  program::DrawCount& draws = *plan_.program().draws;
+  const auto number = static_cast<uint64_t>(draws.next.fetch_add(1, std::memory_order_relaxed));
+  const auto start = static_cast<uint64_t>(draws.start.value_or(0));
+  // Wraps where the two together exceed the type.
+  context.draw_numbers = {static_cast<int64_t>(number), static_cast<int64_t>(start + number)};
+  const auto numbers = std::as_writable_bytes(std::span(context.draw_numbers));
+  if (queue == nullptr) {
+    context.addresses[draws_] = numbers.data();
+    return base::Ok();
+  }
+  if (context.draws == nullptr) {
+    ONNXIFI_ASSIGN_OR_RETURN(context.draws, plan_.device().memory().Allocate(std::ssize(numbers)));
+    ++plan_.counters().allocations;
+  }
+  context.addresses[draws_] = context.draws->data();
+  ++plan_.counters().copies;
+  // The run may be under way when the next one changes the numbers.
+  return queue->UploadCopy(numbers, context.draws->data());
 }
 
 Status Executor::PrepareArena(Context& context, int segment, const plan::SegmentBinding& binding) {

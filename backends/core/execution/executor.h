@@ -47,6 +47,8 @@ class Executor : public PlanRunner {
                            std::span<const InputTensor> inputs, OutputAllocator& allocator,
                            RunProfile* profile, tensor::StringTable* strings, device::Queue* queue);
   void FindTouchedBuffers();
+  // Gives a run of a program with random steps its numbers.
+  base::Status NumberDraws(Context& context, device::Queue* queue) const;
   base::Status PrepareArena(Context& context, int segment, const plan::SegmentBinding& binding);
   base::Status ReadCut(const Context& context, const device::BoundStep& step, device::Queue* queue,
                        std::vector<int64_t>& symbols) const;
@@ -65,6 +67,7 @@ class Executor : public PlanRunner {
   // By segment: the buffers that its kernels touch, less the constants. Empty if some of them lie
   // elsewhere in each run, as what a control or host step gives.
   std::vector<std::vector<program::BufferId>> touched_buffers_;
+  program::BufferId draws_ = program::kNoBuffer;
   // Whether it has control or host steps, or inputs that are non-tensor values.
   bool keeps_values_ = false;
   // Executors of the bodies of each control step.

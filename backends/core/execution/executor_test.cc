@@ -421,6 +421,71 @@ TEST(ExecutorTest, ScanWalksAnyAxisEitherWay) {
   }
 }
 
+// The numbers of its run, doubled.
+void MakeDraws(ProgramMaker& maker) {
+  const program::BufferId draws =
+      maker.program.AddBuffer({program::Buffer::Kind::kDraws, ElementType::kInt64, {Dim(2)}});
+  maker.program.draws->start = 100;
+  const Operand numbers{program::DenseView(draws, ElementType::kInt64, {Dim(2)}), {Dim(2)}};
+  maker.Output(maker.Map({2}, {numbers}, Double));
+}
+
+TEST(ExecutorTest, EachRunDrawsTheNextNumber) {
+  ProgramMaker maker;
+  MakeDraws(maker);
+  Ready ready(maker.program);
+  EXPECT_THAT((*ready.Run({}))[0].values<int64_t>(), ElementsAre(0, 200));
+  EXPECT_THAT((*ready.Run({}))[0].values<int64_t>(), ElementsAre(2, 202));
+}
+
+TEST(ExecutorTest, EachIterationDrawsTheNextNumber) {
+  Control control;
+  control.kind = Control::Kind::kLoop;
+  control.stacked = {{}};
+  ProgramMaker body;
+  body.Input({}, ElementType::kInt64);
+  const Operand condition = body.Input({}, ElementType::kBool);
+  body.Output(body.Map({}, {condition},
+                       [](ExprPool&, const std::vector<Expr>& loads) { return loads[0]; }));
+  MakeDraws(body);
+  AddBody(control, std::move(body), {});
+  ProgramMaker maker;
+  const Operand trip_count = maker.Input({}, ElementType::kInt64);
+  const std::vector<Operand> results =
+      AddControl(maker, std::move(control), {trip_count, std::nullopt}, {{ElementType::kInt64, 2}});
+  maker.Output(maker.Map(results[0].shape, {results[0]}, Double));
+  for (const bool is_far : {false, true}) {
+    const auto outputs = is_far ? RunFar(maker.program, {Integers({}, {3})})
+                                : Ready(maker.program).Run({Integers({}, {3})});
+    ASSERT_TRUE(outputs.ok()) << outputs.status().Text();
+    const int64_t drawn = is_far ? 12 : 0;
+    EXPECT_THAT((*outputs)[0].values<int64_t>(),
+                ElementsAre(drawn, drawn + 400, drawn + 4, drawn + 404, drawn + 8, drawn + 408));
+  }
+}
+
+TEST(ExecutorTest, RunsInAQueueKeepTheirNumbers) {
+  ProgramMaker maker;
+  MakeDraws(maker);
+  FarDevice device;
+  plan::Counters counters;
+  const auto plan = *plan::Plan::Create(maker.program, device, counters);
+  Executor executor(*plan);
+  auto boundary = *HostBoundary::Create(executor);
+  std::vector<TensorOutputs> places;
+  for (int run = 0; run < 4; ++run) places.emplace_back(maker.program);
+  for (TensorOutputs& place : places) {
+    const Status queued = boundary->Run({}, place, /*profile=*/nullptr, /*strings=*/nullptr,
+                                        HostBoundary::End::kQueued);
+    ASSERT_TRUE(queued.ok()) << queued.Text();
+  }
+  boundary.reset();  // waits
+  for (int64_t run = 0; run < 4; ++run) {
+    EXPECT_THAT(places[static_cast<size_t>(run)].tensors[0].values<int64_t>(),
+                ElementsAre(2 * run, 200 + 2 * run));
+  }
+}
+
 TEST(ExecutorTest, RefusesSlicesOfDifferentExtents) {
   // The body's slice grows with the iteration.
   Control control;

@@ -187,6 +187,9 @@ Status HostBoundary::CheckCapture(std::span<const InputTensor> inputs,
   if (is_profiled) return refuse("its graph is profiled");
   const plan::Plan& plan = executor_.plan();
   const program::Program& program = plan.program();
+  if (program::FindDraws(program) != program::kNoBuffer) {
+    return refuse("its random numbers would be the same each time");
+  }
   const int boundary = plan.segments().front().end_step;
   if (boundary < static_cast<int>(program.steps.size())) {
     const program::Step& step = program.steps[static_cast<size_t>(boundary)];

@@ -19,7 +19,6 @@ enum class Reason {
   kNonTensorValue,  // sequences, maps and optionals exist in host memory only
   kText,            // of strings, whose elements in buffers are numbers of the string table
   kImageFile,       // a library of the system decodes it
-  kCountOfDraws,    // belongs to the compiled graph, and grows over its runs
 };
 
 // No overload for a type: its function has no reason, and the test does not compile.
@@ -44,7 +43,6 @@ struct ReasonOf {
   Reason operator()(const ParseNumbers&) const { return Reason::kText; }
   Reason operator()(const RankStrings&) const { return Reason::kText; }
   Reason operator()(const DecodeImage&) const { return Reason::kImageFile; }
-  Reason operator()(const NextDraw&) const { return Reason::kCountOfDraws; }
 };
 
 template <size_t... kIndices>
@@ -59,7 +57,6 @@ void CheckList(std::index_sequence<kIndices...> /*all*/) {
   EXPECT_EQ(reasons.count(Reason::kNonTensorValue), 11U);
   EXPECT_EQ(reasons.count(Reason::kText), 8U);
   EXPECT_EQ(reasons.count(Reason::kImageFile), 1U);
-  EXPECT_EQ(reasons.count(Reason::kCountOfDraws), 1U);
   EXPECT_EQ(names.size(), sizeof...(kIndices));
 }
 

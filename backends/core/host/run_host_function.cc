@@ -4,7 +4,6 @@
 
 #include "backends/core/host/run_host_function.h"
 
-#include "backends/core/host/draw.h"
 #include "backends/core/host/image.h"
 #include "backends/core/host/map.h"
 #include "backends/core/host/sequence.h"

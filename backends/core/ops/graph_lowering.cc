@@ -253,6 +253,7 @@ Result<BodyLowering::Body> GraphLowering::LowerInside(const Graph& body,
   Body result;
   result.program = std::make_unique<Program>();
   result.program->strings = target_.program.strings;
+  result.program->draws = target_.program.draws;
   SymbolicValues numbers(*result.program);
   GraphLowering lowering(body,
                          {*result.program, numbers, target_.functions, target_.check,

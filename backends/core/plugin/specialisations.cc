@@ -130,6 +130,8 @@ Result<std::shared_ptr<const Specialisation>> Specialisations::Make(
     std::span<const tensor::Extents> inputs) {
   auto made = std::make_shared<Specialisation>();
   ONNXIFI_ASSIGN_OR_RETURN(made->program, compile_(inputs));
+  // Its runs are runs of the same graph.
+  program::ShareDraws(*made->program, general_.program().draws);
   ++counters_.lowerings;
   ONNXIFI_ASSIGN_OR_RETURN(made->plan,
                            plan::Plan::Create(*made->program, general_.device(), counters_));

@@ -36,7 +36,8 @@ std::vector<bool> FindConstants(const Program& program) {
   std::vector<bool> is_constant(program.buffers.size());
   for (size_t k = 0; k < program.buffers.size(); ++k) {
     is_constant[k] = program.buffers[k].kind != Buffer::Kind::kInput &&
-                     program.buffers[k].kind != Buffer::Kind::kDynamic;
+                     program.buffers[k].kind != Buffer::Kind::kDynamic &&
+                     program.buffers[k].kind != Buffer::Kind::kDraws;
   }
   for (const Port& port : program.outputs) is_constant[port.buffer] = false;
   // In the order of the steps; a buffer may be written in parts.

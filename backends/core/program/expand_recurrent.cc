@@ -302,6 +302,7 @@ class Expander {
     }
     control.bodies.push_back(BodyMaker(step, direction).Make());
     control.bodies.back()->strings = program_.strings;
+    control.bodies.back()->draws = program_.draws;
 
     std::vector<std::pair<int, Operand>> results;  // by write of the step
     for (const int number : {Recurrent::kLastHidden, Recurrent::kLastCell, Recurrent::kSequence}) {

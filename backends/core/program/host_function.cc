@@ -32,7 +32,6 @@ struct Names {
   std::string_view operator()(const RankStrings&) const { return "rank strings"; }
   std::string_view operator()(const MakeMaps&) const { return "make maps"; }
   std::string_view operator()(const ListMap&) const { return "list map"; }
-  std::string_view operator()(const NextDraw&) const { return "next draw"; }
   std::string_view operator()(const DecodeImage&) const { return "decode image"; }
 };
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HostFunction: the closed list of what Host steps compute: functions of non-tensor values
-// (sequences, optionals, maps), of the text of strings, of image files, and what no loop over
-// elements says. Each is told by its attributes; core/host computes it.
+// (sequences, optionals, maps), of the text of strings and of image files. Each is told by its
+// attributes; core/host computes it.
 
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_HOST_FUNCTION_H_
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -123,14 +121,6 @@ struct ListMap {
   tensor::Tensor fallback;  // one element
 };
 
-// () -> int64 scalar: `base` plus the number of draws before this one. Every run, and every
-// iteration of a loop, draws the next number, so that random steps which read it differ. The count
-// belongs to the compiled graph: each graph begins anew. Threads: any.
-struct NextDraw {
-  int64_t base = 0;
-  std::shared_ptr<std::atomic<int64_t>> count = std::make_shared<std::atomic<int64_t>>(0);
-};
-
 // (bytes of an image file, uint8 [n]) -> uint8 [height, width, channels], 3 or for kGrayscale 1;
 // [0, 0, channels] where they are none that core/image decodes.
 struct DecodeImage {
@@ -145,7 +135,7 @@ struct HostFunction
     : std::variant<MakeSequence, InsertElement, EraseElement, TakeElement, CountElements,
                    SplitTensor, JoinElements, TestPresence, PassValue, ConcatStrings, SplitStrings,
                    TokenizeStrings, NormalizeStrings, MatchStrings, FormatNumbers, ParseNumbers,
-                   RankStrings, MakeMaps, ListMap, NextDraw, DecodeImage> {
+                   RankStrings, MakeMaps, ListMap, DecodeImage> {
   using variant::variant;
 };
 

@@ -5,6 +5,7 @@
 
 #include "backends/core/program/program.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "backends/core/program/host_function.h"
@@ -22,6 +23,8 @@ std::string_view KindName(const Buffer& buffer) {
       return "temporary";
     case Buffer::Kind::kDynamic:
       return "dynamic";
+    case Buffer::Kind::kDraws:
+      return "draws";
   }
   return "buffer";
 }
@@ -155,6 +158,21 @@ void DropConstants(Program& program) {
     if (control == nullptr) continue;
     for (std::unique_ptr<Program>& body : control->bodies) DropConstants(*body);
   }
+}
+
+void ShareDraws(Program& program, const std::shared_ptr<DrawCount>& draws) {
+  program.draws = draws;
+  for (Step& step : program.steps) {
+    Control* control = step.As<Control>();
+    if (control == nullptr) continue;
+    for (std::unique_ptr<Program>& body : control->bodies) ShareDraws(*body, draws);
+  }
+}
+
+BufferId FindDraws(const Program& program) {
+  const auto found = std::ranges::find(program.buffers, Buffer::Kind::kDraws, &Buffer::kind);
+  if (found == program.buffers.end()) return kNoBuffer;
+  return static_cast<BufferId>(found - program.buffers.begin());
 }
 
 std::string ToString(const Program& program) {

@@ -6,6 +6,8 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_PROGRAM_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_PROGRAM_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +31,7 @@ struct Buffer {
     kConstant,   // constants[index]
     kTemporary,  // in the arena, or the caller's memory where it is an output
     kDynamic,    // allocated by the control or host step that writes it
+    kDraws,      // written by execution before each run, as DrawCount says
   };
   Kind kind = Kind::kTemporary;
   tensor::ElementType type = tensor::ElementType::kUndefined;
@@ -52,6 +55,14 @@ struct Port {
   Shape shape;
 };
 
+// Tells runs of random steps apart. Each run of a program with a buffer kDraws, and so each
+// iteration of a loop whose body is one, takes the next number of the graph. The buffer, int64 [2],
+// holds that number, and the same counted from `start`.
+struct DrawCount {
+  std::optional<int64_t> start;  // the system's random number, once a step needs it
+  std::atomic<int64_t> next = 0;
+};
+
 // What must hold of the extents, where lowering could not decide it. Checked when the symbols it
 // needs are bound.
 struct Requirement {
@@ -69,6 +80,8 @@ struct Program {
   // Those of the constants; shared with the bodies of control steps, and constant once the graph is
   // lowered.
   std::shared_ptr<tensor::StringTable> strings = std::make_shared<tensor::StringTable>();
+  // Shared with the bodies, too, and with the programs of the graph for the numbers of a shape.
+  std::shared_ptr<DrawCount> draws = std::make_shared<DrawCount>();
   std::vector<Step> steps;
   // Extents are numbers or plain symbols that this input (or an earlier one) binds.
   std::vector<Port> inputs;
@@ -87,6 +100,12 @@ struct Program {
 
 // Lets go of the tensors of constants, of sub-programs too: a plan holds them as it needs them.
 void DropConstants(Program& program);
+
+// Has a program and its sub-programs count their draws with others.
+void ShareDraws(Program& program, const std::shared_ptr<DrawCount>& draws);
+
+// The buffer kDraws, the only one; kNoBuffer where nothing is random.
+BufferId FindDraws(const Program& program);
 
 std::string ToString(const Program& program);
 

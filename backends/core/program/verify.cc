@@ -77,9 +77,10 @@ class StepVerifier {
     if (view.buffer == kNoBuffer) return base::Ok();
     if (!view.guards.empty()) return Fault("A writing view has a guard.");
     const Buffer::Kind kind = program_.buffers[static_cast<size_t>(view.buffer)].kind;
-    if (kind == Buffer::Kind::kInput || kind == Buffer::Kind::kConstant) {
+    if (kind == Buffer::Kind::kInput || kind == Buffer::Kind::kConstant ||
+        kind == Buffer::Kind::kDraws) {
       return Fault("Buffer " + std::to_string(view.buffer) +
-                   ", an input or a constant, is written.");
+                   ", an input, a constant or the numbers of draws, is written.");
     }
     return base::Ok();
   }

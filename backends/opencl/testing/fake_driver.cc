@@ -302,6 +302,20 @@ cl_int CL_API_CALL EnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_
   return GiveEvent(queue, event);
 }
 
+cl_int CL_API_CALL EnqueueFillBuffer(cl_command_queue queue, cl_mem buffer, const void* pattern,
+                                     size_t pattern_size, size_t offset, size_t size, cl_uint,
+                                     const cl_event*, cl_event* event) {
+  FAKE_RETURN_FAULT("EnqueueFillBuffer");
+  if (offset + size > buffer->bytes.size() || offset % pattern_size != 0 ||
+      size % pattern_size != 0) {
+    return CL_INVALID_VALUE;
+  }
+  for (size_t done = 0; done < size; done += pattern_size) {
+    std::memcpy(buffer->bytes.data() + offset + done, pattern, pattern_size);
+  }
+  return GiveEvent(queue, event);
+}
+
 cl_int CL_API_CALL EnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to,
                                      size_t from_offset, size_t to_offset, size_t size, cl_uint,
                                      const cl_event*, cl_event* event) {

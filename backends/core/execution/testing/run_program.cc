@@ -118,17 +118,6 @@ bool AreSame(const tensor::Value& a, const tensor::Value& b) {
   return true;
 }
 
-// A program counts its draws over all of its runs; the next run is to draw what the first drew.
-void RestartDraws(const program::Program& program) {
-  for (const program::Step& step : program.steps) {
-    if (const auto* host = std::get_if<program::Host>(&step.body)) {
-      if (const auto* draw = std::get_if<program::NextDraw>(host->function.get())) *draw->count = 0;
-    } else if (const auto* control = std::get_if<program::Control>(&step.body)) {
-      for (const auto& body : control->bodies) RestartDraws(*body);
-    }
-  }
-}
-
 // On the reference, and on a device with memory of its own, which must come to the same.
 template <typename Value>
 Result<std::vector<Value>> RunNearAndFar(const program::Program& program,
@@ -136,7 +125,7 @@ Result<std::vector<Value>> RunNearAndFar(const program::Program& program,
   ONNXIFI_RETURN_IF_ERROR(program::Verify(program));
   reference::Device near_device;
   Result<std::vector<Value>> near = RunOn(near_device, program, inputs);
-  RestartDraws(program);
+  program.draws->next = 0;  // the second run is to draw what the first drew
   FarDevice far_device;
   const Result<std::vector<Value>> far = RunOn(far_device, program, inputs);
   const auto differs = [](const std::string& how) {

@@ -6,10 +6,9 @@
 
 #include <bit>
 #include <numbers>
+#include <optional>
 #include <random>
-#include <utility>
 
-#include "backends/core/ops/host_step.h"
 #include "backends/core/program/random_bits.h"
 
 namespace onnxifi::ops {
@@ -24,20 +23,27 @@ Expr Counter(StepBuilder& step) {
   return counter;
 }
 
+// The buffer of the program that tells runs apart, made for the first node that needs it.
+program::BufferId DrawNumbers(program::Program& program) {
+  const program::BufferId found = program::FindDraws(program);
+  if (found != program::kNoBuffer) return found;
+  return program.AddBuffer({program::Buffer::Kind::kDraws, ElementType::kInt64, {Dim(2)}});
+}
+
 }  // namespace
 
 Generator::Generator(Lowering& lowering)
     : seed_(lowering.HasAttribute("seed")
                 ? program::MixBits(std::bit_cast<uint32_t>(lowering.Float("seed", 0)))
-                : program::MixBits(~static_cast<uint64_t>(lowering.node().index))) {
-  program::NextDraw next;
-  if (!lowering.HasAttribute("seed")) {
+                : program::MixBits(~static_cast<uint64_t>(lowering.node().index))),
+      draw_{program::DenseView(DrawNumbers(lowering.program()), ElementType::kInt64, {}), {}} {
+  if (lowering.HasAttribute("seed")) return;
+  std::optional<int64_t>& start = lowering.program().draws->start;
+  if (!start) {
     std::random_device system;
-    next.base = static_cast<int64_t>(uint64_t{system()} << 32 | system());
+    start = static_cast<int64_t>(uint64_t{system()} << 32 | system());
   }
-  HostStep numbering(lowering, std::move(next));
-  draw_ = numbering.WriteTensor(ElementType::kInt64, {});
-  numbering.Emit();
+  draw_.view.offset = Dim(1);
 }
 
 Expr Generator::Draw(StepBuilder& step) {

@@ -14,7 +14,7 @@ namespace onnxifi::ops {
 class Generator {
  public:
   // With attribute `seed` every graph made of the node draws the same sequence; without it the
-  // system's random numbers decide where it begins. Emits the step that numbers the draws.
+  // system's random numbers decide where it begins.
   explicit Generator(Lowering& lowering);
 
   // Independent numbers for each element of the domain of `step` and each call, in float32 or
