@@ -17,7 +17,7 @@
 #   onnxifi::glslang   glslang and what of SPIRV-Tools it needs, static, hidden
 #   onnxifi::spirv_tools   the validator of SPIR-V, static, for tests
 
-find_package(Threads REQUIRED)
+find_package(Threads REQUIRED GLOBAL)
 
 if(NOT DEFINED ONNXIFI_DEPENDENCY_PREFIX)
   execute_process(
@@ -47,7 +47,8 @@ if(ONNXIFI_onnx_ARCHIVE AND ONNXIFI_protobuf_lite_ARCHIVE)
     cmake_path(GET folder PARENT_PATH folder)
     list(APPEND onnx_includes ${folder}/include)
   endforeach()
-  add_library(onnxifi::onnx INTERFACE IMPORTED)
+  # A plugin of another project that defines operators includes headers of it.
+  add_library(onnxifi::onnx INTERFACE IMPORTED GLOBAL)
   target_include_directories(onnxifi::onnx SYSTEM INTERFACE ${onnx_includes})
   target_compile_definitions(onnxifi::onnx INTERFACE
     ONNX_NAMESPACE=onnx ONNX_ML=1 ONNX_USE_LITE_PROTO=1)

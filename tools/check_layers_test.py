@@ -36,6 +36,16 @@ class FindOffencesTest(unittest.TestCase):
         (offence,) = self.find(files)
         self.assertIn("written from there", offence)
 
+    def test_takes_the_top_of_a_project_for_its_own_files_alone(self):
+        files = {"top/a/b.h": "", "top/c.h": '#include "a/b.h"\n', "middle/d.h": '#include "a/b.h"\n'}
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            (offence,) = check_layers.find_offences(root, _RULES, ("top",))
+        self.assertIn("middle/d.h:1", offence)
+
     def test_reports_a_folder_without_a_rule(self):
         (offence,) = self.find({"stray/a.h": ""})
         self.assertIn("'stray' has no rule", offence)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A vendor's domain, from the hardware that brings it to results; the sample to copy. One operator
-// is defined as a function of ONNX's, and one is lowered by the plugin.
+// A vendor's domain, from the hardware that brings it to results: what samples/vendor_plugin shows.
+// One operator is defined as a function of ONNX's, and one is lowered by the plugin.
 
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
