@@ -102,7 +102,7 @@ Type TypeOf(const ValueType& value) {
   return optional;
 }
 
-Status CheckFits(const graph::Value& value, const Operand& operand) {
+Status CheckFits(const graph::Value& value, const Operand& operand, bool has_extents) {
   const Type& type = value.type;
   if (type.kind == Type::Kind::kUnknown) return base::Ok();
   if (type.kind != Type::Kind::kTensor ||
@@ -115,7 +115,7 @@ Status CheckFits(const graph::Value& value, const Operand& operand) {
   }
   if (!type.extents) return base::Ok();
   bool fits = static_cast<int>(type.extents->size()) == operand.rank();
-  for (int axis = 0; fits && axis < operand.rank(); ++axis) {
+  for (int axis = 0; fits && has_extents && axis < operand.rank(); ++axis) {
     const graph::Extent& extent = (*type.extents)[axis];
     fits = !extent.is_known() || !operand.shape[axis].is_constant() ||
            extent.number == operand.shape[axis].constant();

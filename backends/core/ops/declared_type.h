@@ -28,10 +28,11 @@ program::ValueType ValueTypeOf(const graph::Type& type);
 // The reverse, for the definitions of functions.
 graph::Type TypeOf(const program::ValueType& value);
 
-// Refuses what is not as declared; extents count where both sides are numbers. Ranks inside
+// Refuses what is not as declared; extents count where both sides are numbers, unless they do not
+// at all (`has_extents`). Ranks inside
 // sequences are often declared as something else than they turn out to be, and do not count.
 // MISMATCHING_DATATYPE, MISMATCHING_SHAPE.
-Status CheckFits(const graph::Value& declared, const Operand& operand);
+Status CheckFits(const graph::Value& declared, const Operand& operand, bool has_extents = true);
 Status CheckFits(const graph::Value& declared, const program::ValueType& type);
 
 // What no descriptor of the interface can carry, in words; empty for a tensor of numbers.

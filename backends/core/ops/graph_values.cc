@@ -4,6 +4,7 @@
 
 #include "backends/core/ops/graph_values.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -204,9 +205,11 @@ Operand GraphValues::Copy(const Operand& operand) {
 }
 
 Status GraphValues::Set(ValueId id, Operand operand, bool is_inferable) {
-  // Exporters declare ranks inside of branches that other runs take.
+  // Exporters declare ranks inside of branches that other runs take, and optimizers leave extents
+  // of values whose nodes they have changed: what is between the nodes has the extents that follow.
   if (is_inferable && outer_ == nullptr) {
-    ONNXIFI_RETURN_IF_ERROR(CheckFits(graph_.values[id], operand));
+    const bool is_shown = std::ranges::find(graph_.outputs, id) != graph_.outputs.end();
+    ONNXIFI_RETURN_IF_ERROR(CheckFits(graph_.values[id], operand, /*has_extents=*/is_shown));
   } else {
     ONNXIFI_RETURN_IF_ERROR(
         CheckFits(graph_.values[id], ValueType::Tensor(operand.type(), ValueType::kAnyRank)));

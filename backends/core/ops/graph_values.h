@@ -64,9 +64,9 @@ class GraphValues {
   // A dense copy.
   Operand Copy(const Operand& operand);
 
-  // What a node makes; `is_inferable`: whether ONNX infers its extents, so that declared ones
-  // count. MISMATCHING_DATATYPE, MISMATCHING_SHAPE: not what is declared. UNSUPPORTED_SHAPE: the
-  // sequences of the graph grow too long.
+  // What a node makes; `is_inferable`: whether ONNX infers its extents, so that a declared rank
+  // counts, and declared extents of an output. MISMATCHING_DATATYPE, MISMATCHING_SHAPE: not what is
+  // declared. UNSUPPORTED_SHAPE: the sequences of the graph grow too long.
   Status Set(graph::ValueId id, Operand operand, bool is_inferable = true);
   Status Set(graph::ValueId id, Sequence sequence);
   Status Set(graph::ValueId id, NonTensorValue whole);

@@ -424,7 +424,8 @@ TEST(ConstantTest, TakesASparseValue) {
 // y = axes + x, of which both sums and constants have one element; `of_constant` and `of_sum` are
 // what the graph declares.
 base::Result<std::vector<tensor::Tensor>> AddConstant(const Extents& of_constant,
-                                                      const Extents& of_sum) {
+                                                      const Extents& of_sum,
+                                                      const Extents& of_output = {1}) {
   graph::Graph graph;
   const auto add = [&graph](const char* name, const Extents& extents) {
     graph::Type type{.kind = graph::Type::Kind::kTensor, .element = ElementType::kInt64};
@@ -433,7 +434,7 @@ base::Result<std::vector<tensor::Tensor>> AddConstant(const Extents& of_constant
     return graph.AddValue({.name = name, .type = std::move(type)});
   };
   const graph::ValueId x = add("x", {1}), constant = add("axes", of_constant);
-  const graph::ValueId sum = add("sum", of_sum), y = add("y", {1});
+  const graph::ValueId sum = add("sum", of_sum), y = add("y", of_output);
   graph.inputs = {x};
   graph.outputs = {y};
   graph::Node value{.op_type = "Constant", .since_version = 13};
@@ -455,11 +456,20 @@ TEST(ConstantTest, HasItsOwnExtentsWhateverIsDeclared) {
   ASSERT_TRUE(out.ok()) << out.status().Text();
   EXPECT_EQ((*out)[0].extents(), (Extents{1}));
   EXPECT_EQ(Numbers((*out)[0]), (std::vector<double>{-7}));
-  // What follows from inputs has to follow.
+  // Ranks that follow from inputs have to follow.
   const auto refused = AddConstant({1}, {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), base::Code::kMismatchingShape);
   EXPECT_THAT(refused.status().Text(), HasSubstr("Value 'sum' is declared [] but is [1]."));
+}
+
+// Extents of what stands between nodes are left behind by tools that change these.
+TEST(DeclaredExtentsTest, CountOfOutputsAlone) {
+  EXPECT_TRUE(AddConstant({1}, {3}).ok());
+  const auto refused = AddConstant({1}, {1}, {2});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), base::Code::kMismatchingShape);
+  EXPECT_THAT(refused.status().Text(), HasSubstr("Value 'y' is declared [2] but is [1]."));
 }
 
 }  // namespace
