@@ -147,13 +147,15 @@ def packed_multi_head_attention():
 
 
 def _bias_of_distances(table, queries, keys, *, max_distance, is_bidirectional=0):
-    """As PyTorch's T5 has it, but for queries before their key in one direction, which count alike."""
+    """As PyTorch's T5 has it, but for queries before their key in one direction, which count alike. Logarithms are
+    rounded to float32 once."""
+    log = lambda x: numpy.log(x.astype("float64")).astype("float32")
     buckets, heads = table.shape
     offset = numpy.arange(int(keys[0]))[None] - numpy.arange(int(queries[0]))[:, None]
     of_side = buckets // 2 if is_bidirectional else buckets
     exact, distance = of_side // 2, abs(offset)
-    ratio = numpy.log(numpy.maximum(distance, 1).astype("float32") / numpy.float32(exact))
-    beyond = ratio / numpy.log(numpy.float32(max_distance) / numpy.float32(exact)) * (of_side - exact)
+    ratio = log(numpy.maximum(distance, 1).astype("float32") / numpy.float32(exact))
+    beyond = ratio / log(numpy.float32(max_distance) / numpy.float32(exact)) * numpy.float32(of_side - exact)
     bucket = numpy.where(
         distance < exact, distance, numpy.minimum(exact + beyond.astype("int64"), of_side - 1)
     )
@@ -164,6 +166,7 @@ def _bias_of_distances(table, queries, keys, *, max_distance, is_bidirectional=0
 
 @covers("RelativePositionBias")
 def distances():
+    yield from _far_distances()
     for dtype in ("float32", "float16"):
         for kind, buckets, most, is_bidirectional in (
             ("encoder", 32, 128, 1),
@@ -190,6 +193,23 @@ def distances():
                     symbolic=(0,) if given == "_symbolic" else False,
                     oracle=_bias_of_distances,
                 )
+
+
+def _far_distances():
+    """So many distances that the roundings of their logarithms decide for some."""
+    most, keys = 1 << 20, 180_000
+    for kind in ("known", "symbolic"):
+        name = f"relativepositionbias_far_{kind}"
+        inputs = [floats(random_of(name), (32, 1)), numpy.array([1], "int64"), numpy.array([keys], "int64")]
+        yield node_case(
+            name,
+            "RelativePositionBias",
+            inputs,
+            attributes={"max_distance": most},
+            constant=(0, 1, 2) if kind == "known" else (),
+            symbolic=(0,) if kind == "symbolic" else False,
+            oracle=_bias_of_distances,
+        )
 
 
 def _gated(x, added, distances, weight, bias, eco, *, num_heads):

@@ -20,6 +20,10 @@ using model::Definition;
 using tensor::ElementType;
 using Value = Definition::Value;
 
+// The logarithm of a float32, rounded to float32 once: quotients of logarithms decide which bucket
+// a distance has, and a table of unknown extents is to decide alike.
+float LogOf(float value) { return static_cast<float>(std::log(static_cast<double>(value))); }
+
 // The bucket of each distance up to `max_distance`: half of the buckets have one distance each, the
 // others share the rest by its logarithm.
 std::vector<int64_t> BucketsOfDistances(int64_t buckets, int64_t max_distance) {
@@ -31,8 +35,8 @@ std::vector<int64_t> BucketsOfDistances(int64_t buckets, int64_t max_distance) {
       continue;
     }
     const auto unit = static_cast<float>(exact);
-    const float share = std::log(static_cast<float>(distance) / unit) /
-                        std::log(static_cast<float>(max_distance) / unit);
+    const float share =
+        LogOf(static_cast<float>(distance) / unit) / LogOf(static_cast<float>(max_distance) / unit);
     const auto beyond = static_cast<int64_t>(share * static_cast<float>(buckets - exact));
     found.push_back(std::min(exact + beyond, buckets - 1));
   }
@@ -45,12 +49,12 @@ Value BucketsOfDistances(Definition& d, const Value& buckets, int64_t max_distan
   const Value exact = d.Div(buckets, d.Ints1D({2}));
   const Value unit = d.Cast(d.Apply("Max", {exact, d.Ints1D({1})}), wide);
   const Value distances = CountTo(d, d.Ints1D({max_distance + 1}));
-  const auto logarithm = [&](const Value& value) { return d.Apply("Log", {d.Div(value, unit)}); };
+  const auto logarithm = [&](const Value& value) {
+    return d.Cast(d.Apply("Log", {d.Cast(d.Div(value, unit), ElementType::kFloat64)}), wide);
+  };
   const Value share = d.Div(logarithm(d.Cast(d.Apply("Max", {distances, d.Int0D(1)}), wide)),
                             logarithm(d.Scalar1D(static_cast<double>(max_distance), wide)));
-  // A whole number of buckets may come out a few units of the last place too small.
-  const Value steps =
-      d.Add(d.Mul(share, d.Cast(d.Sub(buckets, exact), wide)), d.Scalar(4e-6, wide));
+  const Value steps = d.Mul(share, d.Cast(d.Sub(buckets, exact), wide));
   const Value beyond = d.Cast(d.Apply("Floor", {steps}), ElementType::kInt64);
   const Value last = d.Sub(buckets, d.Ints1D({1}));
   const Value bounded =
