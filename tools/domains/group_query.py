@@ -96,12 +96,12 @@ def _group_query(
     )
 
 
-def _of_padding(name, symbolic=False, **attributes):
-    """A first run whose shorter sample is padded with keys of no share, even to queries of padding, and NaN."""
-    random, (batch, sequence, heads, kv, size), lengths = random_of(name), (2, 6, 4, 2, 16), (6, 4)
+def _of_padding(name, symbolic=False, lengths=(6, 4), **attributes):
+    """A first run whose last sample is padded with keys of no share, even to queries of padding, and NaN."""
+    random, batch, (sequence, heads, kv, size) = random_of(name), len(lengths), (6, 4, 2, 16)
     query = abs(floats(random, (batch, sequence, heads * size)))
     key, value = (floats(random, (batch, sequence, kv * size)) for _ in "kv")
-    key[1, lengths[1] :], value[1, lengths[1] :] = -200, numpy.nan
+    key[-1, lengths[-1] :], value[-1, lengths[-1] :] = -200, numpy.nan
     inputs = [query, key, value, None, None, numpy.array(lengths, "int32") - 1, numpy.array(sequence, "int32")]
     attributes = {"num_heads": heads, "kv_num_heads": kv, **attributes}
 
@@ -178,6 +178,8 @@ def group_query():
         }
         for kind, given in kinds.items():
             yield _group_query(f"{prefix}{word}{kind}", qk_output=shown, **given)
+    yield _group_query(prefix + "not_causal", batch=2, sequence=5, causal=0)
+    yield _group_query(prefix + "not_causal_next", sequence=2, past=6, causal=0)
     yield _group_query(prefix + "known_total", sequence=1, past=9, constant=(5, 6))
     yield _group_query(prefix + "symbolic", batch=2, sequence=5, rotary=True, size=16, constant=(7, 8))
     yield _group_query(prefix + "float16", sequence=5, past=0, dtype="float16", rotary=True, size=16)
@@ -201,5 +203,10 @@ def group_query():
         yield _group_query(f"{prefix}unspecified{kind}", **{**ragged, **given})
     # Without a scale and a size, as with symbols, the keys of padding are zeros to its queries, whose results
     # nothing says.
-    for kind, given in {"": {}, "_window": {"local_window_size": 3}, "_symbolic": {"symbolic": True}}.items():
+    for kind, given in {
+        "": {},
+        "_window": {"local_window_size": 3},
+        "_symbolic": {"symbolic": True},
+        "_of_one": {"lengths": (4,)},
+    }.items():
         yield _of_padding(f"{prefix}padding_unspecified{kind}", scale=0.25, **given)

@@ -244,6 +244,28 @@ TEST(Pipeline, ReadsAShapeThatOnlyDataTell) {
   EXPECT_EQ(outputs.status().code(), Code::kMismatchingShape) << outputs.status().Text();
 }
 
+// How many tokens the cache has, an input tells; the output has the extents of the queries.
+TEST(Pipeline, KnowsExtentsOfAttentionBeforeItRuns) {
+  Builder builder;
+  const std::vector<std::string> past = {"batch", "2", "past", "16"};
+  const ValueIds inputs = {
+      builder.Input("query", ElementType::kFloat32, {"batch", "length", "64"}),
+      builder.Input("key", ElementType::kFloat32, {"batch", "length", "32"}),
+      builder.Input("value", ElementType::kFloat32, {"batch", "length", "32"}),
+      builder.Input("past_key", ElementType::kFloat32, past),
+      builder.Input("past_value", ElementType::kFloat32, past),
+      builder.Input("ends", ElementType::kInt32, {"batch"}),
+      builder.Input("total", ElementType::kInt32, {"1"}),
+  };
+  const ValueId y = builder.AddNode("GroupQueryAttention", 1, inputs,
+                                    {{"num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}});
+  Graph graph = builder.Take({y});
+  graph.nodes.front().domain = "com.microsoft";
+  const Compiled compiled(std::move(graph));
+  ASSERT_NE(compiled.program, nullptr);
+  EXPECT_EQ(compiled.program->outputs[0].shape, compiled.program->inputs[0].shape);
+}
+
 TEST(Pipeline, ChecksBroadcastingThatOnlyBindingDecides) {
   Builder builder;
   ValueId a = builder.Input("a", ElementType::kFloat32, {"N"});

@@ -16,6 +16,15 @@ using Value = Definition::Value;
 
 namespace {
 
+// A result as [batch, heads, sequence, size], of the queries' extents and of the size of values
+// alone: those of the product follow from the mask, too, so that only its data would tell them. An
+// extent of 0 is one.
+Value WithExtents(Definition& d, const Value& result, const Value& query_extents, const Value& v) {
+  return d.Apply("Reshape",
+                 {result, d.Concat({d.Slice(query_extents, 0, 0, 3), d.ExtentOf(v, 3)}, 0)},
+                 {{"allowzero", int64_t{1}}});
+}
+
 // In single products, so that scores can be told. The softmax has one more column for a sink, of
 // which nothing is taken.
 Attended AttendInParts(Definition& d, const Attention& a, ElementType type) {
@@ -61,7 +70,7 @@ Attended AttendInParts(Definition& d, const Attention& a, ElementType type) {
                                          d.Slice(extents, 0, 2, 3), keys},
                                         0));
   const Value result = d.MatMul(shares, d.Unsqueeze(a.v, {2}));
-  attended.result = d.ReshapeTo(result, d.Concat({d.Slice(extents, 0, 0, 3), d.Ints1D({-1})}, 0));
+  attended.result = WithExtents(d, result, extents, a.v);
   return attended;
 }
 
@@ -89,7 +98,7 @@ Value AttendInGroups(Definition& d, const Attention& a, ElementType type) {
   }
   const Value shares = d.Apply("Softmax", {scores}, {{"axis", int64_t{-1}}});
   const Value result = d.MatMul(shares, a.v);
-  return d.ReshapeTo(result, d.Concat({d.Slice(extents, 0, 0, 3), d.Ints1D({-1})}, 0));
+  return WithExtents(d, result, extents, a.v);
 }
 
 }  // namespace

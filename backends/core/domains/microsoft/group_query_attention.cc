@@ -190,7 +190,9 @@ Value Mask(Definition& d, const Value& positions, const Value& lengths, const Va
   const Value keys = CountTo(d, total);
   const Value ends = d.Unsqueeze(positions, {1, 3});
   if (d.Int("causal") == 0) {
-    return d.Apply("Less", {keys, d.Reshape(lengths, {-1, 1, 1, 1})});
+    const Value of_queries =
+        d.Apply("Expand", {d.Unsqueeze(lengths, {1}), d.Apply("Shape", {positions})});
+    return d.Apply("Less", {keys, d.Unsqueeze(of_queries, {1, 3})});
   }
   const Value mask = d.Apply("LessOrEqual", {keys, ends});
   const int64_t window = d.Int("local_window_size");
@@ -314,9 +316,9 @@ Status Define(Definition& d) {
     seen_k = d.Slice(present_k, 2, d.Ints1D({0}), total);
     seen_v = d.Slice(present_v, 2, d.Ints1D({0}), total);
     mask = Mask(d, positions, lengths, total);
-    // `total` is of the longest sample: others end before, but where there is one alone. Integers
-    // are always numbers.
-    if (of_values.is_of_floats() && d.Extent(kQuery, 0) != 1) {
+    // `total` is of the longest sample: others end before, and each in a padded first run, but
+    // where there is one token of one sample. Integers are always numbers.
+    if (of_values.is_of_floats() && (d.Extent(kQuery, 0) != 1 || d.Extent(kQuery, 1) != 1)) {
       has_token = RowsWithToken(d, lengths, total);
     }
   }
