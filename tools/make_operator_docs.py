@@ -20,6 +20,7 @@ import onnx
 
 import make_domain_cases
 import make_opset_cases
+from domains import refused
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = TREE / "docs" / "operators.md"
@@ -47,6 +48,12 @@ The cases run on {devices}.
 
 | domain | operator | element types | refused |
 |---|---|---|---|
+"""
+_REFUSED = """
+Of ONNX Runtime's domain these are refused:
+
+| operators | reason |
+|---|---|
 """
 # By domain, below its table.
 _NOTES = {
@@ -171,7 +178,8 @@ def describe_domains(folder, index):
     text = _DOMAINS.format(devices=", ".join(DOMAIN_DEVICES))
     for (domain, operator), (types, cases) in sorted(operators.items()):
         text += f"| {domain} | {operator} | {name_types(types)} | {describe_refusals(cases, refusals)} |\n"
-    return text
+    rows = [f"| {', '.join(sorted(names))} | {reason} |\n" for reason, names in refused.REASONS.items()]
+    return text + _REFUSED + "".join(rows)
 
 
 def main():

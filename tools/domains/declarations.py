@@ -7,6 +7,7 @@ import re
 import onnx
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
+MICROSOFT = "com.microsoft"
 FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "backends" / "core" / "domains" / "microsoft"
 
 _BLOCK = re.compile(r'R"\((\w+\(.*?)\)",\s*\w+[^{}"]*\}', re.DOTALL)
@@ -54,12 +55,12 @@ def _default(attribute):
     return None if proto.type == 0 else onnx.helper.get_attribute_value(proto)
 
 
-def describe_schemas():
-    """The same of ONNX Runtime's schemas of the domain, and of those that it adds to ONNX's own."""
+def describe_schemas(domains=(MICROSOFT, "")):
+    """The same of ONNX Runtime's schemas of these domains; of ONNX's own those that it adds."""
     known = {schema.name for schema in onnx.defs.get_all_schemas_with_history() if schema.domain == ""}
     described = {}
     for schema in state.get_all_operator_schema():
-        if schema.domain != "com.microsoft" and (schema.domain != "" or schema.name in known):
+        if schema.domain not in domains or (schema.domain == "" and schema.name in known):
             continue
         types = {each.type_param_str: set(each.allowed_type_strs) for each in schema.type_constraints}
         attributes = {

@@ -4,7 +4,7 @@
 import unittest
 
 import make_domain_cases
-from domains import case, declarations
+from domains import case, declarations, refused
 
 
 class DeclarationsTest(unittest.TestCase):
@@ -29,6 +29,11 @@ class DeclarationsTest(unittest.TestCase):
         make_domain_cases.load_modules()
         covered = {name for names in case.functions().values() for name in names}
         self.assertEqual(set(declarations.read_declarations()), covered - {"whole models"})
+
+    def test_each_schema_is_declared_or_refused_with_a_reason(self):
+        schemas = declarations.describe_schemas((declarations.MICROSOFT,))
+        self.assertEqual(set(schemas), set(declarations.read_declarations()) & set(schemas) | set(refused.REFUSED))
+        self.assertEqual(set(), set(declarations.read_declarations()) & set(refused.REFUSED))
 
 
 if __name__ == "__main__":
