@@ -20,7 +20,7 @@ import onnxruntime
 
 import case_store
 import domains
-from domains import case
+from domains import case, untold
 
 _KIND = "domains"
 
@@ -44,13 +44,16 @@ def write_case(made, folder):
 def write_cases(folder):
     covered = case.functions()
     progress = case_store.Progress("operators of domains", len(covered))
-    entries = {}
+    entries, nodes = {}, []
     for function, op_types in covered.items():
         for made in function():
             if made.name in entries:
                 raise SystemExit(f"The case {made.name} is there twice.")
             entries[made.name] = write_case(made, folder)
+            nodes += made.model.graph.node
         progress.advance(", ".join(op_types))
+    if gaps := untold.find_gaps(nodes):
+        raise SystemExit("\n".join(gaps))
     return [entries[name] for name in sorted(entries)]
 
 

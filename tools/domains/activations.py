@@ -133,18 +133,33 @@ def fused_products():
         oracle=product,
     )
 
-    def oracle(a, b, activation, alpha=1.0, transB=0, activation_axis=-1, activation_alpha=0.01):
-        product = alpha * (a.astype("float64") @ (numpy.swapaxes(b, -1, -2) if transB else b))
+    def turned(x, is_turned, has_batch_inside):
+        x = x.swapaxes(0, 1) if has_batch_inside else x
+        return x.swapaxes(-1, -2) if is_turned else x
+
+    def oracle(a, b, activation, alpha=1.0, activation_axis=-1, activation_alpha=0.01, **given):
+        a = turned(a.astype("float64"), given.get("transA"), given.get("transBatchA"))
+        product = alpha * (a @ turned(b, given.get("transB"), given.get("transBatchB")))
         if activation == "Softmax":
             exps = numpy.exp(product - product.max(activation_axis, keepdims=True))
             return [(exps / exps.sum(activation_axis, keepdims=True)).astype("float32")]
+        if activation == "HardSigmoid":
+            return [numpy.clip(activation_alpha * product + given["activation_beta"], 0, 1).astype("float32")]
         return [numpy.where(product < 0, activation_alpha * product, product).astype("float32")]
 
-    for activation, more in (("Softmax", {"activation_axis": 1}), ("LeakyRelu", {"activation_alpha": 0.3})):
-        inputs = [floats(random, (2, 3, 5)), floats(random, (2, 4, 5))]
-        attributes = {"activation": activation, "transB": 1, "alpha": 0.5, **more}
+    a, b = (2, 3, 5), (2, 4, 5)
+    for kind, shapes, activation, more in (
+        ("softmax", (a, b), "Softmax", {"transB": 1, "activation_axis": 1}),
+        ("leakyrelu", (a, b), "LeakyRelu", {"transB": 1, "activation_alpha": 0.3}),
+        ("hardsigmoid", ((2, 3, 5), (2, 5, 4)), "HardSigmoid", {"activation_alpha": 0.3, "activation_beta": 0.6}),
+        ("trans_a", ((2, 5, 3), (2, 5, 4)), "LeakyRelu", {"transA": 1}),
+        ("batch_a", ((3, 2, 5), (2, 5, 4)), "LeakyRelu", {"transBatchA": 1}),
+        ("batch_b", (a, (5, 2, 4)), "LeakyRelu", {"transBatchB": 1}),
+    ):
+        inputs = [floats(random, shape) for shape in shapes]
+        attributes = {"activation": activation, "alpha": 0.5, **more}
         yield node_case(
-            f"fusedmatmulactivation_{activation.lower()}",
+            f"fusedmatmulactivation_{kind}",
             "FusedMatMulActivation",
             inputs,
             attributes=attributes,

@@ -57,6 +57,7 @@ def moe():
         "no_bias": {"k": 2},
         "infinite": {"k": 1},
         "fc3": {"activation_type": "silu", "k": 2, "normalize_routing_weights": 1},
+        "fc3_bias": {"activation_type": "silu", "k": 2, "normalize_routing_weights": 1},
         "fc3_one_token": {"activation_type": "silu", "k": 2, "normalize_routing_weights": 1},
     }
     for kind, attributes in kinds.items():
@@ -82,6 +83,8 @@ def moe():
                 inputs[5][2, 1] = numpy.inf
             if kind.startswith("fc3"):
                 inputs.append(floats(random, (_EXPERTS, _INNER, _HIDDEN), scale=0.2))
+            if kind == "fc3_bias":
+                inputs.append(floats(random, (_EXPERTS, _INNER)))
             oracle = _moe_with_fc3 if kind.startswith("fc3") else None
             if kind == "swiglu_halves":
                 oracle = _moe_of_halves
@@ -127,7 +130,8 @@ def _of_wide_weights(x, router, w1, s1, b1, w2, s2, b2, *others, **attributes):
     """ONNX Runtime's answer for the weights as floats."""
     z1, z2 = (*others, *[None] * 5)[3:5]
     bits, kept = attributes.pop("expert_weight_bits"), attributes | {"normalize_routing_weights": 1}
-    kept.pop("block_size", None)
+    for name in ("block_size", "accuracy_level"):
+        kept.pop(name, None)
     inputs = [x, router, _widened(w1, s1, z1, bits), b1, _widened(w2, s2, z2, bits), b2]
     return node_case("other", "MoE", inputs, attributes=kept).outputs
 
@@ -144,6 +148,8 @@ def qmoe():
         "router_weights": {"block": 16, "router": True},
         "not_normalized": {"block": 16, "normalize": 0},
         "gelu": {"block": 16, "activation": "gelu"},
+        "beta": {"more": {"activation_beta": 0.5}},
+        "level": {"block": 16, "more": {"accuracy_level": 4}},
     }
     for bits in (2, 4, 8):
         for kind, given in kinds.items():
@@ -176,13 +182,14 @@ def qmoe():
                 attributes |= {"swiglu_fusion": 1, "activation_alpha": 1.702, "swiglu_limit": 7.0}
             if block:
                 attributes["block_size"] = block
+            attributes |= given.get("more", {})
             yield node_case(
                 name,
                 "QMoE",
                 inputs,
                 attributes=attributes,
                 constant=range(2, 14),
-                oracle=_of_wide_weights if is_rounded else None,
+                oracle=_of_wide_weights if is_rounded or kind == "level" else None,
                 rtol=1e-3,
                 atol=1e-3,
             )

@@ -42,6 +42,10 @@ def _activate(y, name, parameters=()):
     return functions[name](y, *parameters)
 
 
+# Beside pads: the rest that ONNX's Conv and pools have.
+_SAME = {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_LOWER"}
+_DILATED = {"kernel_shape": [3, 2], "dilations": [2, 3], "pads": [1, 2, 0, 1]}
+
 _WINDOWS = {
     "plain": {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
     "strides": {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 0, 1]},
@@ -97,6 +101,13 @@ def fused_conv():
         attributes={"dilations": [2, 1], "pads": [2, 1, 2, 1], "activation": "Relu"},
         constant=(1,),
     )
+    yield node_case(
+        "fusedconv_same",
+        "FusedConv",
+        inputs,
+        attributes={**_SAME, "activation": "Relu"},
+        constant=(1,),
+    )
 
 
 @covers("NhwcConv", "NhwcFusedConv")
@@ -107,7 +118,7 @@ def nhwc_conv():
         return [_activate(y, activation, activation_params)]
 
     for op_type in ("NhwcConv", "NhwcFusedConv"):
-        for kind, window in _WINDOWS.items():
+        for kind, window in {**_WINDOWS, "same": _SAME, "dilations": _DILATED}.items():
             name = f"{op_type.lower()}_{kind}"
             random = random_of(name)
             inputs = [
@@ -125,16 +136,20 @@ def nhwc_conv():
 @covers("ConvTransposeWithDynamicPads")
 def conv_transpose():
     zeros = numpy.zeros(4, "int64")
-    for kind in ("pads", "run_time", "none"):
+    for kind in ("pads", "run_time", "none", "groups", "dilations"):
         name = f"convtransposewithdynamicpads_{kind}"
         random = random_of(name)
         inputs = [
             floats(random, (2, 4, 5, 6)),
             floats(random, (4, 3, 3, 2)),
             numpy.array([1, 0, 2, 1]),
-            floats(random, (3,)),
+            floats(random, (6 if kind == "groups" else 3,)),
         ]
         attributes = {"strides": [2, 2], "output_padding": [1, 0], "kernel_shape": [3, 2]}
+        if kind == "groups":
+            attributes["group"] = 2
+        if kind == "dilations":
+            attributes["dilations"] = [2, 1]
         oracle = None
         if kind == "none":  # ONNX Runtime's kernel wants the input that its schema lets a node omit.
             inputs[2] = None
@@ -172,6 +187,14 @@ def qlinear_conv():
             inputs[0] = numpy.ascontiguousarray(inputs[0])
             attributes = {**_WINDOWS["plain"], "channels_last": last, "strides": [2, 1]}
             yield node_case(name, "QLinearConv", inputs, attributes=attributes, constant=True)
+            if by_channel:
+                continue
+            for kind, window, group in (("same", _SAME, 1), ("dilations", _DILATED, 1), ("groups", _SAME, 2)):
+                inputs[3] = weights(random, (6, 4 // group, *window["kernel_shape"]), "int8")
+                attributes = {**window, "channels_last": last, "group": group}
+                yield node_case(
+                    f"{name}_{kind}", "QLinearConv", inputs, attributes=attributes, constant=True
+                )
 
 
 @covers("QLinearAveragePool", "QLinearGlobalAveragePool")
@@ -214,7 +237,12 @@ def average_pool():
 @covers("NhwcMaxPool")
 def max_pool():
     for dtype in ("uint8", "int8"):
-        for kind, window in _WINDOWS.items():
+        for kind, window in {
+            **_WINDOWS,
+            "same": _SAME,
+            "dilations": _DILATED | {"pads": [1, 1, 0, 0]},
+            "ceil": {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1},
+        }.items():
             name = f"nhwcmaxpool_{dtype}_{kind}"
             inputs = [integers(random_of(name), (2, 9, 7, 5), dtype)]
             yield node_case(name, "NhwcMaxPool", inputs, attributes=window)

@@ -236,6 +236,8 @@ def merged():
         ("mask", ("uint8", "int8")),
         ("past", ("uint8", "int8")),
         ("columns", ("uint8", "int8")),
+        ("keys", ("uint8", "int8")),
+        ("scale", ("uint8", "int8")),
     ):
         name = "qattention_" + kind
         random = random_of(name)
@@ -254,6 +256,10 @@ def merged():
         attributes = {"num_heads": heads}
         if kind == "mask":
             inputs[5] = numpy.array([3, 5], "int32")
+        if kind == "keys":
+            inputs[5], attributes["mask_filter_value"] = keys_mask([5, 3], 5), -2.0
+        if kind == "scale":
+            attributes["scale"] = 0.2
         if kind == "past":
             inputs[8] = floats(random, (2, batch, heads, 4, size))
             attributes["unidirectional"] = 1

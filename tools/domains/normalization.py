@@ -54,6 +54,13 @@ def simplified():
                 attributes={"axis": axis, "epsilon": 1e-2},
             )
     yield node_case(
+        "simplifiedlayernormalization_stash",
+        "SimplifiedLayerNormalization",
+        [floats(random, (2, 3, 8)), floats(random, (8,))],
+        domain="",
+        attributes={"stash_type": 1},
+    )
+    yield node_case(
         "simplifiedlayernormalization_symbolic",
         "SimplifiedLayerNormalization",
         [floats(random, (2, 3, 8)), floats(random, (8,))],
@@ -121,6 +128,14 @@ def embed():
                 constant=range(2, 7),
             )
             if dtype == "float32":
+                yield node_case(
+                    name + "_mask_type",
+                    "EmbedLayerNormalization",
+                    inputs,
+                    attributes={**attributes, "mask_index_type": 0},
+                    outputs=3,
+                    constant=range(2, 7),
+                )
                 yield node_case(
                     name + "_symbolic",
                     "EmbedLayerNormalization",

@@ -66,6 +66,10 @@ def four_bit_floats_and_distances():
                 oracle=reference,
                 rtol=1e-2 if reference else None,
             )
+    random = random_of("matmulbnb4_columns")
+    inputs = [floats(random, (3, 48)), integers(random, (48 * 10 // 2,)), floats(random, (48 * 10 // 16,))]
+    attributes = {"K": 48, "N": 10, "block_size": 16, "quant_type": 1, "training_mode": 1, "transB": 1}
+    yield node_case("matmulbnb4_training", "MatMulBnb4", inputs, attributes=attributes, constant=True)
     for metric in ("euclidean", "sqeuclidean"):
         for dtype in ("float32", "float64"):
             name = f"cdist_{metric}_{dtype}"
@@ -147,6 +151,19 @@ def matmul_nbits():
                     yield node_case(
                         name + "_run_time", "MatMulNBits", inputs, attributes=attributes, rtol=1e-4, atol=1e-4
                     )
+                if kind == "zero_points" and bits == 4:
+                    # A permission to round; ONNX Runtime's tolerance of it is wide.
+                    for level in (1, 4):
+                        yield node_case(
+                            f"{name}_level_{level}",
+                            "MatMulNBits",
+                            inputs,
+                            attributes={**attributes, "accuracy_level": level},
+                            constant=True,
+                            rtol=1e-4,
+                            atol=1e-4,
+                            oracle=_matmul_nbits,
+                        )
                 if kind in ("plain", "zero_points") and bits == 4 and block == 32:
                     for dtype in ("float16", ml_dtypes.bfloat16):
                         narrow = [
