@@ -16,6 +16,8 @@ _SOURCES = (
     "timm_models",
     "keras_models",
     "quantized_models",
+    "genai_models",
+    "genai_whisper",
 )
 
 

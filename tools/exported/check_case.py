@@ -126,7 +126,7 @@ def _consult(exported, runs, peer):
             continue
         expected = _complete(expected, answers, exported.is_extent_free)
         error = _worst(answers, expected, exported.tolerance)
-        if number and error > 1 and worst <= 1:
+        if number and error > 1 and worst <= 1 and not exported.is_peer_rounding:
             traced += 1
             expected = answers
         else:

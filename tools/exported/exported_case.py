@@ -36,6 +36,8 @@ class Exported:
     is_extent_free: bool = False
     # Why ONNX Runtime is not asked: it ends the process.
     peer_refusal: str = ""
+    # Whether ONNX Runtime rounds where the expected values do not, so that its answers never count.
+    is_peer_rounding: bool = False
     note: str = ""
     # The source's answers in float64, and those of its float32 with roundings that differ: a list of
     # `Rounding` in the order of `runs`. None where the source has no float64.
