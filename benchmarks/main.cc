@@ -42,6 +42,10 @@ std::string MakeTable(const Limits& limits) {
   for (const ThreadLimits& threads : limits.by_threads) {
     fmt::format_to(out, "{:>10.1f}", threads.int8_gops);
   }
+  fmt::format_to(out, "\n{:<38}", "read of main memory, GB/s");
+  for (const ThreadLimits& threads : limits.by_threads) {
+    fmt::format_to(out, "{:>10.1f}", threads.read_gigabytes_per_s);
+  }
   for (size_t row = 0; row < limits.by_threads.front().copies.size(); ++row) {
     const int64_t size_bytes = limits.by_threads.front().copies[row].size_bytes;
     fmt::format_to(out, "\n{:<38}",

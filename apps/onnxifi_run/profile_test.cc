@@ -53,7 +53,7 @@ std::vector<NodeVerdict> MakeNodes() {
 Profile MakeTwoSteps(bool has_limits) {
   std::optional<machine::ThreadLimits> limits;
   // 100 GFLOP/s; 60 GB/s where 200 kB are moved, 20 beyond.
-  if (has_limits) limits = {2, 100, 0, {{100'000, 60}, {1'000'000, 20}}};
+  if (has_limits) limits = machine::ThreadLimits{2, 100, 0, 30, {{100'000, 60}, {1'000'000, 20}}};
   auto profile =
       MakeProfile({MakeRun(90'000, 700'000), MakeRun(50'000, 300'000), MakeRun(60'000, 600'000)},
                   MakeNodes(), 0.75, 2, limits);

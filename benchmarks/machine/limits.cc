@@ -29,7 +29,7 @@ using base::Status;
 using nlohmann::json;
 
 // Of the layout of the file and of how limits are measured; older files are measured anew.
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 // The value of a line "name : value" of the kernel's list of processors.
 std::string ProcessorField(std::string_view name) {
@@ -51,6 +51,7 @@ json ToJsonObject(const ThreadLimits& limits) {
   return {{"threads", limits.threads},
           {"float32_gflops", limits.float32_gflops},
           {"int8_gops", limits.int8_gops},
+          {"read_gigabytes_per_s", limits.read_gigabytes_per_s},
           {"copies", std::move(copies)}};
 }
 
@@ -98,6 +99,7 @@ base::Result<Limits> FromJson(std::string_view text) {
       threads.threads = entry.at("threads");
       threads.float32_gflops = entry.at("float32_gflops");
       threads.int8_gops = entry.at("int8_gops");
+      threads.read_gigabytes_per_s = entry.at("read_gigabytes_per_s");
       for (const json& copy : entry.at("copies")) {
         threads.copies.push_back({copy.at("size_bytes"), copy.at("gigabytes_per_s")});
       }

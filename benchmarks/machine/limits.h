@@ -25,9 +25,10 @@ struct CopyLimit {
 // With `threads` threads that all do the same.
 struct ThreadLimits {
   int threads = 0;
-  double float32_gflops = 0;      // a multiply-add is two
-  double int8_gops = 0;           // products of bytes summed up; 0 where it was not measured
-  std::vector<CopyLimit> copies;  // by growing size; the last is that of main memory
+  double float32_gflops = 0;        // a multiply-add is two
+  double int8_gops = 0;             // products of bytes summed up; 0 where it was not measured
+  double read_gigabytes_per_s = 0;  // of main memory, where nothing is written
+  std::vector<CopyLimit> copies;    // by growing size; the last is that of main memory
 
   // Bandwidth where `size_bytes` are read and written: that of the smallest copy measured that
   // moves as much, so that what stays in a cache is held against the cache.

@@ -22,8 +22,8 @@ Limits MakeLimits() {
   Limits limits;
   limits.processor = "Some \"processor\"";
   limits.instructions = "AVX2";
-  limits.by_threads = {{1, 100.5, 0, {{1000, 50}, {100000, 20}}},
-                       {4, 390.25, 1500, {{1000, 210}, {100000, 30}}}};
+  limits.by_threads = {{1, 100.5, 0, 25, {{1000, 50}, {100000, 20}}},
+                       {4, 390.25, 1500, 40.5, {{1000, 210}, {100000, 30}}}};
   return limits;
 }
 
@@ -77,12 +77,13 @@ TEST_F(LimitsCacheTest, KeepsEveryNumber) {
   EXPECT_EQ(ToJson(*read), ToJson(MakeLimits()));
   EXPECT_EQ(read->by_threads[1].float32_gflops, 390.25);
   EXPECT_EQ(read->by_threads[1].int8_gops, 1500);
+  EXPECT_EQ(read->by_threads[1].read_gigabytes_per_s, 40.5);
   EXPECT_EQ(read->by_threads[0].copies[1].gigabytes_per_s, 20);
 }
 
 TEST_F(LimitsCacheTest, RefusesFilesOfAnotherFormatAndDamagedOnes) {
   ASSERT_TRUE(WriteCached(MakeLimits()).ok());
-  for (const char* text : {"{\"format\": 0}", "{\"format\": 1}", "nothing", ""}) {
+  for (const char* text : {"{\"format\": 1}", "{\"format\": 2}", "nothing", ""}) {
     std::ofstream(CachePath()) << text;
     const auto read = ReadCached();
     ASSERT_FALSE(read.ok());

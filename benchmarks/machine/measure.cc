@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "benchmarks/machine/multiply_add.h"
+#include "benchmarks/machine/read_bytes.h"
 
 namespace onnxifi::machine {
 namespace {
@@ -129,6 +130,26 @@ struct Free {
   void operator()(std::byte* memory) const { std::free(memory); }
 };
 
+// Reads `size_bytes` in all, a share per thread, in memory that it has touched first.
+double MeasureRead(int threads, int64_t size_bytes) {
+  const int64_t share = std::max(size_bytes / threads / kReadGroup, int64_t{1}) * kReadGroup;
+  std::vector<std::unique_ptr<std::byte, Free>> from(threads);
+  TimeTogether(threads, [&](int thread) {
+    from[thread].reset(
+        static_cast<std::byte*>(std::aligned_alloc(kReadGroup, static_cast<size_t>(share))));
+    std::memset(from[thread].get(), 1, static_cast<size_t>(share));
+  });
+  std::vector<uint64_t> sinks(static_cast<size_t>(threads) * 8);  // a cache line each
+  return BestRate(threads, static_cast<double>(share),
+                  [&](int thread, int64_t repeats) {
+                    for (int64_t k = 0; k < repeats; ++k) {
+                      sinks[static_cast<size_t>(thread) * 8] +=
+                          ReadBytes(from[thread].get(), share);
+                    }
+                  }) *
+         1e-9;
+}
+
 // Copies `size_bytes` in all, a share per thread, each in memory that it has touched first.
 double MeasureCopy(int threads, int64_t size_bytes) {
   constexpr int64_t kAlignment = 4096;
@@ -167,6 +188,8 @@ Limits Measure(const std::function<void(std::string_view part)>& progress) {
     entry.float32_gflops = MeasureFloat32(threads);
     progress("int8 products" + on);
     entry.int8_gops = MeasureInt8(threads);
+    progress("reads of main memory" + on);
+    entry.read_gigabytes_per_s = MeasureRead(threads, int64_t{256} << 20);
     // From what fits the innermost cache of one core to what fits none.
     for (const int64_t kilobytes : {8, 64, 256, 1024, 4096, 16384, 65536, 262144}) {
       progress(fmt::format("copies of {} KiB{}", kilobytes, on));

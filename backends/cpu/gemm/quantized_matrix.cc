@@ -102,12 +102,29 @@ HWY_INLINE void AddPlaces(Ints lanes, Vec zeros, const float* x, int64_t x_strid
   }
 }
 
-// Fetches what is read behind `at` once these columns are done: the same place so many columns on.
-// A distance of less than that would fetch, of short columns, what is read at the same time.
-HWY_INLINE void FetchNext(const QuantizedLayout& layout, int columns, const void* at) {
-  // The last columns have none behind them, and their address is no pointer's.
-  hwy::Prefetch(reinterpret_cast<const uint8_t*>(
-      reinterpret_cast<uintptr_t>(at) + static_cast<uintptr_t>(columns * layout.column_bytes())));
+// How many columns on memory is fetched that columns are read from: as many as are multiplied at a
+// time, or more, where these are few bytes beside what a thread reads while one line is on its way.
+// A distance of less than the columns at hand would fetch, of short ones, what is read at the same
+// time.
+HWY_INLINE int64_t ColumnsAhead(const QuantizedLayout& layout, int64_t columns) {
+  constexpr int64_t kBytesAhead = 16384;
+  return (std::max(columns, kBytesAhead / layout.column_bytes()) + columns - 1) / columns * columns;
+}
+
+// The last columns have none behind them, and such an address is no pointer's.
+HWY_INLINE void FetchBehind(const void* at, int64_t bytes) {
+  hwy::Prefetch(reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(at) +
+                                                 static_cast<uintptr_t>(bytes)));
+}
+
+// Fetches what blocks from number `first` on have in the columns that come later, once per line of
+// the cache: of each column that is only a few lines, which a processor does not foresee.
+template <int columns>
+HWY_INLINE void FetchBlocks(const float* const (&of_columns)[columns], int64_t first,
+                            int64_t bytes) {
+  if (first % QuantizedLayout::kLineFloats != 0) return;
+#pragma GCC unroll 4
+  for (int c = 0; c < columns; ++c) FetchBehind(of_columns[c] + first, bytes);
 }
 
 // Sums of `columns` columns, in lanes.
@@ -119,6 +136,9 @@ HWY_INLINE void AddNibbles(const QuantizedProduct& product, int64_t n, int64_t x
   const LaneNumbers of_blocks(matrix.layout.block);
   const int64_t step = kInLane * Lanes();
   const int64_t depth = matrix.layout.padded_depth();
+  const int64_t ahead = ColumnsAhead(matrix.layout, columns);
+  const int64_t bytes_ahead = ahead * matrix.layout.column_bytes();
+  const int64_t blocks_ahead = ahead * matrix.layout.block_bytes();
   const uint8_t* numbers[columns];
   const float* scales[columns];
   const float* zeros[columns];
@@ -129,10 +149,12 @@ HWY_INLINE void AddNibbles(const QuantizedProduct& product, int64_t n, int64_t x
     zeros[c] = has_zeros ? matrix.Zeros(n + c) : nullptr;
   }
   for (int64_t k = 0; k < depth; k += step) {
+    FetchBlocks(scales, k / matrix.layout.block, blocks_ahead);
+    if (has_zeros) FetchBlocks(zeros, k / matrix.layout.block, blocks_ahead);
 #pragma GCC unroll 4
     for (int c = 0; c < columns; ++c) {
       const uint8_t* at = numbers[c] + k / 2;
-      FetchNext(matrix.layout, columns, at);
+      FetchBehind(at, bytes_ahead);
       const Ints lanes = hn::LoadU(di, reinterpret_cast<const int32_t*>(at));
       Vec even[rows], odd[rows];
       const Vec zero = has_zeros ? of_blocks.At(zeros[c], k) : hn::Zero(Tag());
@@ -154,16 +176,28 @@ HWY_INLINE void AddBytes(const QuantizedProduct& product, int64_t n, int64_t x_s
   const int64_t block = matrix.layout.block;
   const int64_t lanes = Lanes();
   const int64_t depth = matrix.layout.padded_depth();
+  const int64_t ahead = ColumnsAhead(matrix.layout, columns);
+  const int64_t bytes_ahead = ahead * matrix.layout.column_bytes();
+  const int64_t blocks_ahead = ahead * matrix.layout.block_bytes();
+  const float* scales[columns];
+  const float* zeros[columns];
+#pragma GCC unroll 4
+  for (int c = 0; c < columns; ++c) {
+    scales[c] = matrix.Scales(n + c);
+    zeros[c] = has_zeros ? matrix.Zeros(n + c) : nullptr;
+  }
   for (int64_t k = 0, number = 0; k < depth; k += block, ++number) {
+    FetchBlocks(scales, number, blocks_ahead);
+    if (has_zeros) FetchBlocks(zeros, number, blocks_ahead);
 #pragma GCC unroll 4
     for (int c = 0; c < columns; ++c) {
       const auto* at = reinterpret_cast<const int8_t*>(matrix.Numbers(n + c)) + k;
-      FetchNext(matrix.layout, columns, at);
-      if (block > 64) FetchNext(matrix.layout, columns, at + 64);
+      FetchBehind(at, bytes_ahead);
+      if (block > 64) FetchBehind(at + 64, bytes_ahead);
       Vec part[rows];
 #pragma GCC unroll 4
       for (int m = 0; m < rows; ++m) part[m] = hn::Zero(d);
-      const Vec zero = hn::Set(d, has_zeros ? matrix.Zeros(n + c)[number] : 0.0F);
+      const Vec zero = hn::Set(d, has_zeros ? zeros[c][number] : 0.0F);
       for (int64_t j = 0; j < block; j += lanes) {
         Vec numbers = hn::ConvertTo(d, hn::PromoteTo(IntTag(), hn::LoadU(ByteTag(), at + j)));
         if constexpr (has_zeros) numbers = hn::Sub(numbers, zero);
@@ -172,7 +206,7 @@ HWY_INLINE void AddBytes(const QuantizedProduct& product, int64_t n, int64_t x_s
           part[m] = hn::MulAdd(numbers, hn::Load(d, product.x + m * x_stride + k + j), part[m]);
         }
       }
-      const Vec scale = hn::Set(d, matrix.Scales(n + c)[number]);
+      const Vec scale = hn::Set(d, scales[c][number]);
 #pragma GCC unroll 4
       for (int m = 0; m < rows; ++m) sum[c][m] = hn::MulAdd(part[m], scale, sum[c][m]);
     }

@@ -24,6 +24,8 @@ inline constexpr int64_t kMaxQuantizedRows = 4;
 //   weight[k, n] = (number[n, k] - zero[n, k / block]) * scale[n, k / block]
 // Numbers are signed. Those of 4 bits are stored plus 8, the first of two in the low bits.
 struct QuantizedLayout {
+  static constexpr int64_t kLineFloats = 16;
+
   int64_t depth = 0;
   int64_t columns = 0;
   int64_t block = 0;  // 16, 32, 64 or kQuantizedChunk
@@ -34,19 +36,16 @@ struct QuantizedLayout {
   int64_t column_bytes() const { return RoundUp(padded_depth() * bits / 8, kLine); }
   // Of a column; in floats.
   int64_t column_blocks() const { return RoundUp(padded_depth() / block, kLineFloats); }
+  int64_t block_bytes() const { return column_blocks() * static_cast<int64_t>(sizeof(float)); }
   int64_t scales_at() const { return columns * column_bytes(); }
-  int64_t zeros_at() const {
-    return scales_at() + columns * column_blocks() * static_cast<int64_t>(sizeof(float));
-  }
+  int64_t zeros_at() const { return scales_at() + columns * block_bytes(); }
   // With a line behind them, as a vector of scales may be read from the last one on.
   int64_t size_bytes() const {
-    return zeros_at() + kLine +
-           (has_zeros ? columns * column_blocks() * static_cast<int64_t>(sizeof(float)) : 0);
+    return zeros_at() + kLine + (has_zeros ? columns * block_bytes() : 0);
   }
 
  private:
   static constexpr int64_t kLine = 64;
-  static constexpr int64_t kLineFloats = 16;
   static int64_t RoundUp(int64_t value, int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
   }
