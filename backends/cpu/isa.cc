@@ -9,6 +9,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 
+#include "backends/cpu/gemm/bfloat16_gemm.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::cpu {
@@ -29,6 +30,7 @@ void LimitIsa(threads::Isa isa) {
   hwy::DisableTargets(best - 1);
   // Asked for what is supported, Highway 1.0 chooses among all that the processor has.
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  gemm::AllowBfloat16Gemm(false);
   // Too late, or a processor without it, leaves the setting as it is.
   (void)dnnl::set_max_cpu_isa(limit);
 #else

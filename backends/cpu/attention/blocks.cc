@@ -15,6 +15,7 @@
 #include "backends/cpu/attention/score_rows.h"
 #include "backends/cpu/attention/shape.h"
 #include "backends/cpu/engine/runtime.h"
+#include "backends/cpu/gemm/bfloat16_gemm.h"
 #include "backends/cpu/gemm/gemm.h"
 
 namespace onnxifi::attention {
@@ -69,6 +70,9 @@ class BoundBlocks final : public device::BoundKernel {
         key_(code_->key, step, shape_.key_extents, shape_.width, division_.block_keys),
         value_(code_->value, step, shape_.value_extents, division_.block_keys, shape_.values),
         results_(code_->epilogue, step),
+        is_narrow_(step.writes[0].type == tensor::ElementType::kBfloat16 &&
+                   code_->query.is_bfloat16 && code_->key.is_bfloat16 && code_->value.is_bfloat16 &&
+                   gemm::HasBfloat16Gemm()),
         engine_(engine) {
     if (shape_.keys > 0) {
       score_.emplace(code_->score, step, shape_.keys, division_.block_keys,
@@ -79,7 +83,7 @@ class BoundBlocks final : public device::BoundKernel {
 
   std::string Detail() const override {
     return "blocks of " + std::to_string(division_.block_rows) + " queries and " +
-           std::to_string(division_.block_keys) + " keys";
+           std::to_string(division_.block_keys) + " keys" + (is_narrow_ ? ", bfloat16" : "");
   }
 
   base::Status Run(device::Addresses addresses) const override {
@@ -103,8 +107,8 @@ class BoundBlocks final : public device::BoundKernel {
  private:
   int64_t ScratchBytes() const {
     const int64_t rows = division_.chunk_rows;
-    return LineBytes(rows * shape_.width) + LineBytes(rows * shape_.values) + 2 * LineBytes(rows) +
-           LineBytes(division_.block_rows) +
+    return (is_narrow_ ? 2 : 1) * LineBytes(rows * shape_.width) + LineBytes(rows * shape_.values) +
+           2 * LineBytes(rows) + LineBytes(division_.block_rows) +
            LineBytes(division_.block_rows * division_.block_keys) +
            LineBytes(gemm::PackedSize(shape_.width, division_.block_keys)) +
            LineBytes(gemm::PackedSize(division_.block_keys, shape_.values)) +
@@ -120,6 +124,8 @@ class BoundBlocks final : public device::BoundKernel {
           shape_(kernel.shape_),
           scratch_(scratch),
           queries_(TakeFloats(kernel.division_.chunk_rows * shape_.width)),
+          narrow_queries_(kernel.is_narrow_ ? TakeFloats(kernel.division_.chunk_rows * shape_.width)
+                                            : nullptr),
           sums_(TakeFloats(kernel.division_.chunk_rows * shape_.values)),
           largest_(TakeFloats(kernel.division_.chunk_rows)),
           totals_(TakeFloats(kernel.division_.chunk_rows)),
@@ -139,6 +145,10 @@ class BoundBlocks final : public device::BoundKernel {
       first_row_ = chunk * kernel_.division_.chunk_rows;
       rows_ = std::min(kernel_.division_.chunk_rows, shape_.heads.rows() - first_row_);
       ReadQueries();
+      if (kernel_.is_narrow_) {
+        std::copy_n(queries_, rows_ * shape_.width, narrow_queries_);
+        gemm::RoundRows(narrow_queries_, shape_.width, shape_.width, rows_);
+      }
       largest_query_ = -1;
       const int64_t blocks = DivideUp(rows_, kernel_.division_.block_rows);
       for (int64_t block = 0; block < blocks; ++block) Begin(block);
@@ -261,6 +271,10 @@ class BoundBlocks final : public device::BoundKernel {
       const FloatBlock v = ReadValues(keys);
       gemm::PackPanels({v.data, v.row_stride, v.column_stride}, keys.count, shape_.values, 0,
                        Panels(shape_.values), packed_values_);
+      if (kernel_.is_narrow_) {
+        gemm::PairPanelRows(packed_keys_, shape_.width, keys.count);
+        gemm::PairPanelRows(packed_values_, keys.count, shape_.values);
+      }
       keys.is_packed = true;
     }
     static int64_t Panels(int64_t columns) { return DivideUp(columns, gemm::PanelColumns()); }
@@ -268,16 +282,8 @@ class BoundBlocks final : public device::BoundKernel {
     void Meet(int64_t block, const KeyBlock& keys, size_t form) {
       const int64_t first = FirstRow(block);
       const int64_t rows = RowsOf(block);
-      const gemm::Product scores = {queries_ + first * shape_.width,
-                                    shape_.width,
-                                    packed_keys_,
-                                    scores_,
-                                    keys.count,
-                                    rows,
-                                    shape_.width,
-                                    keys.count,
-                                    {}};
-      gemm::Multiply(scores, {}, 0, Panels(keys.count));
+      Multiply((kernel_.is_narrow_ ? narrow_queries_ : queries_) + first * shape_.width,
+               shape_.width, packed_keys_, rows, keys.count, scores_, /*adds=*/false);
       ForRuns(first, rows, [&](const QueryRun& run, int64_t row) {
         score_->Write(form, run, keys.first,
                       {scores_ + (row - first) * keys.count, keys.count, run.queries, keys.count});
@@ -285,17 +291,28 @@ class BoundBlocks final : public device::BoundKernel {
       WeighRows({scores_, keys.count, rows, keys.count},
                 {largest_ + first, totals_ + first, shrink_});
       float* const sums = sums_ + first * shape_.values;
-      const gemm::Product weighted = {scores_, keys.count, packed_values_, sums, shape_.values,
-                                      rows,    keys.count, shape_.values,  {}};
-      gemm::Epilogue epilogue;
       bool& has_sums = blocks_[static_cast<size_t>(block)].has_sums;
-      if (has_sums) {
-        ShrinkRows(shrink_, rows, sums, shape_.values, shape_.values);
-        epilogue.addend = sums;
-        epilogue.addend_stride = shape_.values;
-      }
-      gemm::Multiply(weighted, epilogue, 0, Panels(shape_.values));
+      if (has_sums) ShrinkRows(shrink_, rows, sums, shape_.values, shape_.values);
+      // The model rounds the weights once they are divided by their sum, which is as exact.
+      if (kernel_.is_narrow_) gemm::RoundRows(scores_, keys.count, keys.count, rows);
+      Multiply(scores_, keys.count, packed_values_, rows, shape_.values, sums, has_sums);
       has_sums = true;
+    }
+
+    // c = a * b, or c + a * b; rows of `a` are of the type that is multiplied.
+    void Multiply(const float* a, int64_t depth, const float* b, int64_t rows, int64_t columns,
+                  float* c, bool adds) const {
+      if (kernel_.is_narrow_) {
+        gemm::MultiplyBfloat16({a, depth, b, c, columns, rows, depth, columns, adds});
+        return;
+      }
+      gemm::Epilogue epilogue;
+      if (adds) {
+        epilogue.addend = c;
+        epilogue.addend_stride = columns;
+      }
+      gemm::Multiply({a, depth, b, c, columns, rows, depth, columns, {}}, epilogue, 0,
+                     Panels(columns));
     }
 
     static float LargestIn(const FloatBlock& block, int64_t rows, int64_t columns) {
@@ -366,6 +383,7 @@ class BoundBlocks final : public device::BoundKernel {
     const AttentionShape& shape_;
     std::byte* scratch_;
     float* const queries_;
+    float* const narrow_queries_;  // null where products are of float32
     float* const sums_;
     float* const largest_;
     float* const totals_;
@@ -390,6 +408,7 @@ class BoundBlocks final : public device::BoundKernel {
   const Division division_;
   const BoundOperand query_, key_, value_;
   const BoundResults results_;
+  const bool is_narrow_;             // products are of bfloat16
   std::optional<BoundScore> score_;  // nothing without keys
   engine::Runtime& engine_;
 };

@@ -53,6 +53,7 @@ OperandCode OperandCode::Compile(const device::Facts& facts, int read, program::
                               (node.op == ExprOp::kLoad && !node.operands.empty());
   }
   operand.widen = FindWidening(pool, root, read, view);
+  operand.is_bfloat16 = operand.widen != nullptr && view.type == ElementType::kBfloat16;
   if (!operand.is_plain) operand.code = engine::Code::Compile(pool, {&prologue, 1}, loops);
   return operand;
 }

@@ -24,6 +24,7 @@ struct OperandCode {
   bool is_plain = false;  // float32 as it lies in memory
   // Of 16-bit floats that are only widened, what widens a row of them; else null.
   engine::Loop widen = nullptr;
+  bool is_bfloat16 = false;  // that is only widened
   engine::Code code;
   std::vector<int> reads;        // of its expression
   bool has_coordinates = false;  // in its expression
