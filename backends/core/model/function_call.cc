@@ -66,6 +66,12 @@ Status InlineBudget::Spend(int64_t count, int64_t size_bytes, const Scope& scope
               std::to_string(kMaxInlinedBytes) + ")."};
 }
 
+Status InlineBudget::SpendRepeated(const google::protobuf::MessageLite& content, int64_t size_bytes,
+                                   const Scope& scope) {
+  if (scope.call == nullptr || expanded_.insert(&content).second) return base::Ok();
+  return Spend(0, size_bytes, scope);
+}
+
 Status CheckCall(const onnx::NodeProto& node, const onnx::FunctionProto& function,
                  const Scope& scope) {
   for (const Call* caller = scope.call; caller != nullptr; caller = caller->caller) {

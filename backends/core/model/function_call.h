@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "backends/core/base/result.h"
@@ -24,6 +25,7 @@ namespace onnxifi::model {
 using Attributes = std::map<std::string, graph::Attribute, std::less<>>;
 
 // Nodes, names and attributes that inlining may add: each function may call others many times.
+// Weights count from their second expansion on, since the file holds the first.
 inline constexpr int64_t kMaxInlined = int64_t{1} << 18;
 inline constexpr int64_t kMaxInlinedBytes = int64_t{256} << 20;
 
@@ -53,8 +55,13 @@ class InlineBudget {
  public:
   // Counts what is added in `scope`; free outside functions. UNSUPPORTED_OPERATOR above the limits.
   base::Status Spend(int64_t count, int64_t size_bytes, const Scope& scope);
+  // Counts the bytes of a tensor or an attribute that `content` in the file holds, but the first
+  // time.
+  base::Status SpendRepeated(const google::protobuf::MessageLite& content, int64_t size_bytes,
+                             const Scope& scope);
 
  private:
+  std::unordered_set<const google::protobuf::MessageLite*> expanded_;
   int64_t count_ = 0;
   int64_t size_bytes_ = 0;
 };

@@ -85,7 +85,9 @@ Status GraphImporter::ImportInitializers(const onnx::GraphProto& proto, Scope& s
     }
     value->name = name;
     if (value->constant) {
-      ONNXIFI_RETURN_IF_ERROR(budget_.Spend(1, value->constant->size_bytes(), scope));
+      ONNXIFI_RETURN_IF_ERROR(budget_.Spend(1, /*size_bytes=*/0, scope));
+      ONNXIFI_RETURN_IF_ERROR(
+          budget_.SpendRepeated(initializer, value->constant->size_bytes(), scope));
     }
     Result<ValueId> id = scope.Define(name, *std::move(value));
     if (!id.ok()) return std::move(id).status();
@@ -216,8 +218,11 @@ Status GraphImporter::ImportOutputs(const onnx::GraphProto& proto, Scope& scope)
 Status GraphImporter::ImportNode(const onnx::NodeProto& proto, int position, Scope& scope) {
   if (scope.call != nullptr) {
     const int64_t count = 1 + proto.input_size() + proto.output_size() + proto.attribute_size();
-    const auto text_bytes = static_cast<int64_t>(scope.prefix.size() + proto.ByteSizeLong());
-    ONNXIFI_RETURN_IF_ERROR(budget_.Spend(count, count * text_bytes, scope));
+    size_t text_bytes = static_cast<size_t>(count) * scope.prefix.size() + proto.name().size();
+    for (const auto* names : {&proto.input(), &proto.output()}) {
+      for (const std::string& name : *names) text_bytes += name.size();
+    }
+    ONNXIFI_RETURN_IF_ERROR(budget_.Spend(count, static_cast<int64_t>(text_bytes), scope));
   }
   graph::Node node;
   node.name = scope.prefix.empty() ? proto.name() : scope.prefix + proto.name();
@@ -313,7 +318,8 @@ Status GraphImporter::ImportAttribute(const AttributeProto& proto, const Schema*
         [&](const onnx::GraphProto& subgraph) { return ImportSubgraph(subgraph, scope); });
     if (!read.ok()) return std::move(read).status().Context("at attribute " + Quote(name));
     value = *std::move(read);
-    ONNXIFI_RETURN_IF_ERROR(budget_.Spend(0, CopiedBytes(value) + TensorBytes(value), scope));
+    ONNXIFI_RETURN_IF_ERROR(
+        budget_.SpendRepeated(proto, CopiedBytes(value) + TensorBytes(value), scope));
   }
   if (!attributes.emplace(name, std::move(value)).second) {
     return Invalid("Attribute " + Quote(name) + " is given twice.");

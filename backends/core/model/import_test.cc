@@ -207,6 +207,42 @@ TEST(ImportTest, RefusesFunctionsThatCallThemselvesOrExplode) {
   ExpectRefused(bomb, Code::kUnsupportedOperator, "expand to more than");
 }
 
+// Exporters of functions write weights into their nodes: a large network is no bomb, and one whose
+// weights a few calls multiply is.
+TEST(ImportTest, WeightsInFunctionsCountFromTheirSecondExpansion) {
+  ModelProto model = MakeRelu();
+  model.add_opset_import()->set_domain("local");
+  model.mutable_opset_import(1)->set_version(1);
+  onnx::FunctionProto& function = *model.add_functions();
+  function.set_name("Biased");
+  function.set_domain("local");
+  function.add_opset_import()->set_version(17);
+  function.add_input("a");
+  function.add_output("b");
+  onnx::NodeProto& weight = *function.add_node();
+  weight.set_op_type("Constant");
+  weight.add_output("w");
+  onnx::AttributeProto& value = *weight.add_attribute();
+  value.set_name("value");
+  value.set_type(onnx::AttributeProto::TENSOR);
+  TensorProto& tensor = *value.mutable_t();
+  tensor.set_data_type(TensorProto::UINT8);
+  tensor.add_dims(int64_t{150} << 20);
+  tensor.mutable_raw_data()->resize(size_t{150} << 20);
+  onnx::NodeProto& last = *function.add_node();
+  last.set_op_type("Identity");
+  last.add_input("a");
+  last.add_output("b");
+  const auto call = [&](const char* output) {
+    AddNode(*model.mutable_graph(), "Biased", {"x"}, {output}).set_domain("local");
+  };
+  call("first");
+  call("second");
+  MustImport(model);
+  call("third");
+  ExpectRefused(model, Code::kUnsupportedOperator, "expand to more than");
+}
+
 TEST(ImportTest, TensorsOfEveryStorageForm) {
   const Graph graph = MustImport(FindSeed("tensors"));
   const tensor::Tensor& packed = *Find(graph, "packed").constant;
