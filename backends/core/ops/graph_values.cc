@@ -4,7 +4,6 @@
 
 #include "backends/core/ops/graph_values.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -27,7 +26,11 @@ constexpr size_t kMaxSequenceTensors = 65536;
 }  // namespace
 
 GraphValues::GraphValues(const graph::Graph& graph, program::Program& program, GraphValues* outer)
-    : graph_(graph), program_(program), outer_(outer), operands_(graph.values.size()) {
+    : graph_(graph),
+      program_(program),
+      outer_(outer),
+      outputs_(graph.outputs.begin(), graph.outputs.end()),
+      operands_(graph.values.size()) {
   if (!program_.buffers.empty()) return;
   // A value is a buffer, more or less.
   program_.buffers.reserve(graph.values.size());
@@ -208,8 +211,8 @@ Status GraphValues::Set(ValueId id, Operand operand, bool is_inferable) {
   // Exporters declare ranks inside of branches that other runs take, and optimizers leave extents
   // of values whose nodes they have changed: what is between the nodes has the extents that follow.
   if (is_inferable && outer_ == nullptr) {
-    const bool is_shown = std::ranges::find(graph_.outputs, id) != graph_.outputs.end();
-    ONNXIFI_RETURN_IF_ERROR(CheckFits(graph_.values[id], operand, /*has_extents=*/is_shown));
+    ONNXIFI_RETURN_IF_ERROR(
+        CheckFits(graph_.values[id], operand, /*has_extents=*/outputs_.contains(id)));
   } else {
     ONNXIFI_RETURN_IF_ERROR(
         CheckFits(graph_.values[id], ValueType::Tensor(operand.type(), ValueType::kAnyRank)));

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "backends/core/ops/lowering.h"
@@ -95,7 +96,8 @@ class GraphValues {
   const graph::Graph& graph_;
   program::Program& program_;
   GraphValues* outer_;
-  std::vector<std::optional<Operand>> operands_;  // by ValueId
+  const std::unordered_set<graph::ValueId> outputs_;  // of the graph
+  std::vector<std::optional<Operand>> operands_;      // by ValueId
   std::unordered_map<graph::ValueId, Sequence> sequences_;
   std::unordered_map<graph::ValueId, NonTensorValue> non_tensor_values_;
   std::unordered_map<graph::ValueId, OpenRank> open_ranks_;
