@@ -14,10 +14,11 @@
 #include <vector>
 
 #include "backends/core/ops/branch_choices.h"
+#include "backends/core/ops/function_source.h"
 #include "backends/core/ops/graph_values.h"
-#include "backends/core/ops/lower_graph.h"
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/operator.h"
+#include "backends/core/ops/support_answer.h"
 
 namespace onnxifi::ops {
 
