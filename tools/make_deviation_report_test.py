@@ -52,6 +52,10 @@ class DeviationTest(unittest.TestCase):
         self.assertIsNone(find_fault(refused, None, 4))
         self.assertIn("not refused", find_fault(grown, None, 4))
 
+    def test_expected_values_of_double_have_errors_of_their_own(self):
+        self.assertIsNone(find_fault(Deviation(2, 3.9e-15, 1e-18, ""), 1.5e-16, 4))
+        self.assertIn("4.10e-15", find_fault(Deviation(2, 4.1e-15, 1e-18, ""), 1.5e-16, 4))
+
     def test_a_refusal_of_several_lines_is_one_row(self):
         refused = Deviation(0, None, None, "no | kernel.\n  at node 0")
         rows = list_refusals([("Exp", "double", [refused, Deviation(1, 0.0, 0.0, "")])])
