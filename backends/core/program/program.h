@@ -60,6 +60,8 @@ struct Port {
 // holds that number, and the same counted from `start`.
 struct DrawCount {
   std::optional<int64_t> start;  // the system's random number, once a step needs it
+  // Nodes without a seed that were lowered so far: each has numbers of its own.
+  uint64_t unseeded_nodes = 0;
   std::atomic<int64_t> next = 0;
 };
 

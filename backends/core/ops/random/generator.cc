@@ -35,7 +35,7 @@ program::BufferId DrawNumbers(program::Program& program) {
 Generator::Generator(Lowering& lowering)
     : seed_(lowering.HasAttribute("seed")
                 ? program::MixBits(std::bit_cast<uint32_t>(lowering.Float("seed", 0)))
-                : program::MixBits(~static_cast<uint64_t>(lowering.node().index))),
+                : program::MixBits(~lowering.program().draws->unseeded_nodes++)),
       draw_{program::DenseView(DrawNumbers(lowering.program()), ElementType::kInt64, {}), {}} {
   if (lowering.HasAttribute("seed")) return;
   std::optional<int64_t>& start = lowering.program().draws->start;

@@ -44,6 +44,22 @@ OneNode Shaped(std::string op_type, float seed) {
       std::move(op_type), 1, {{"shape", std::vector<int64_t>{100, kCount / 100}}, {"seed", seed}}};
 }
 
+// As nodes of a function, which all have the position of its call.
+TEST(RandomTest, NodesWithoutASeedDifferWhateverTheirPosition) {
+  graph::Graph graph;
+  for (const char* name : {"x", "y"}) {
+    graph::Node node{.op_type = "RandomUniform", .since_version = 1};
+    node.index = 0;
+    node.attributes = {{"shape", std::vector<int64_t>{10}}};
+    node.outputs = {graph.AddValue({.name = name})};
+    graph.outputs.push_back(node.outputs[0]);
+    graph.nodes.push_back(node);
+  }
+  const auto out = RunGraph(graph, {});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_NE(Numbers((*out)[0]), Numbers((*out)[1]));
+}
+
 // Bounds on the moments are five standard errors wide.
 TEST(RandomTest, UniformFillsItsRangeEvenly) {
   OneNode node = Shaped("RandomUniform", 3);
