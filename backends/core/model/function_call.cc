@@ -54,6 +54,38 @@ const onnx::FunctionProto* FunctionTable::Find(const onnx::NodeProto& node,
   return found == functions_.end() ? nullptr : found->second;
 }
 
+namespace {
+
+int64_t NumberBytes(const onnx::TensorProto& tensor) {
+  return static_cast<int64_t>(tensor.raw_data().size()) +
+         int64_t{tensor.float_data_size()} * static_cast<int64_t>(sizeof(float)) +
+         int64_t{tensor.double_data_size()} * static_cast<int64_t>(sizeof(double));
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): files nest only so deep, or do not parse
+int64_t NumberBytes(const onnx::NodeProto& node) {
+  int64_t bytes = 0;
+  const auto add = [&](const onnx::GraphProto& graph) {
+    for (const onnx::TensorProto& initializer : graph.initializer()) {
+      bytes += NumberBytes(initializer);
+    }
+    for (const onnx::NodeProto& inner : graph.node()) bytes += NumberBytes(inner);
+  };
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.has_t()) bytes += NumberBytes(attribute.t());
+    for (const onnx::TensorProto& tensor : attribute.tensors()) bytes += NumberBytes(tensor);
+    if (attribute.has_g()) add(attribute.g());
+    for (const onnx::GraphProto& graph : attribute.graphs()) add(graph);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+int64_t TextBytes(const onnx::NodeProto& node) {
+  return static_cast<int64_t>(node.ByteSizeLong()) - NumberBytes(node);
+}
+
 Status InlineBudget::Spend(int64_t count, int64_t size_bytes, const Scope& scope) {
   if (scope.call == nullptr) return base::Ok();
   count_ += count;

@@ -24,6 +24,10 @@ namespace onnxifi::model {
 
 using Attributes = std::map<std::string, graph::Attribute, std::less<>>;
 
+// What a node takes in the file, subgraphs included, without the numbers in its tensors: names and
+// what else is copied each time that it is expanded.
+int64_t TextBytes(const onnx::NodeProto& node);
+
 // Nodes, names and attributes that inlining may add: each function may call others many times.
 // Weights count from their second expansion on, since the file holds the first.
 inline constexpr int64_t kMaxInlined = int64_t{1} << 18;

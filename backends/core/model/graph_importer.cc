@@ -218,11 +218,8 @@ Status GraphImporter::ImportOutputs(const onnx::GraphProto& proto, Scope& scope)
 Status GraphImporter::ImportNode(const onnx::NodeProto& proto, int position, Scope& scope) {
   if (scope.call != nullptr) {
     const int64_t count = 1 + proto.input_size() + proto.output_size() + proto.attribute_size();
-    size_t text_bytes = static_cast<size_t>(count) * scope.prefix.size() + proto.name().size();
-    for (const auto* names : {&proto.input(), &proto.output()}) {
-      for (const std::string& name : *names) text_bytes += name.size();
-    }
-    ONNXIFI_RETURN_IF_ERROR(budget_.Spend(count, static_cast<int64_t>(text_bytes), scope));
+    const int64_t text_bytes = static_cast<int64_t>(scope.prefix.size()) + TextBytes(proto);
+    ONNXIFI_RETURN_IF_ERROR(budget_.Spend(count, count * text_bytes, scope));
   }
   graph::Node node;
   node.name = scope.prefix.empty() ? proto.name() : scope.prefix + proto.name();

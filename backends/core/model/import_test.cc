@@ -243,6 +243,54 @@ TEST(ImportTest, WeightsInFunctionsCountFromTheirSecondExpansion) {
   ExpectRefused(model, Code::kUnsupportedOperator, "expand to more than");
 }
 
+// Names in subgraphs are copied each time, whoever has them.
+TEST(ImportTest, NamesInSubgraphsOfFunctionsCountEachTime) {
+  ModelProto model = MakeRelu();
+  model.add_opset_import()->set_domain("local");
+  model.mutable_opset_import(1)->set_version(1);
+  onnx::FunctionProto& function = *model.add_functions();
+  function.set_name("Chosen");
+  function.set_domain("local");
+  function.add_opset_import()->set_version(17);
+  function.add_input("a");
+  function.add_output("b");
+  onnx::NodeProto& condition = *function.add_node();
+  condition.set_op_type("Constant");
+  condition.add_output("c");
+  onnx::AttributeProto& value = *condition.add_attribute();
+  value.set_name("value");
+  value.set_type(onnx::AttributeProto::TENSOR);
+  value.mutable_t()->set_data_type(TensorProto::BOOL);
+  value.mutable_t()->set_raw_data(std::string(1, '\1'));
+  onnx::NodeProto& choice = *function.add_node();
+  choice.set_op_type("If");
+  choice.add_input("c");
+  choice.add_output("b");
+  for (const char* branch : {"then_branch", "else_branch"}) {
+    onnx::AttributeProto& attribute = *choice.add_attribute();
+    attribute.set_name(branch);
+    attribute.set_type(onnx::AttributeProto::GRAPH);
+    onnx::GraphProto& graph = *attribute.mutable_g();
+    onnx::NodeProto& node = *graph.add_node();
+    node.set_op_type("Identity");
+    node.add_input("a");
+    node.add_output("r");
+    graph.add_output()->set_name("r");
+    TensorProto& unused = *graph.add_initializer();
+    unused.set_name(std::string(size_t{1} << 20, 'n'));
+    unused.set_data_type(TensorProto::FLOAT);
+    unused.add_float_data(1);
+  }
+  const auto call = [&](int number) {
+    const std::string output = "y" + std::to_string(number);
+    AddNode(*model.mutable_graph(), "Chosen", {"x"}, {output.c_str()}).set_domain("local");
+  };
+  call(0);
+  MustImport(model);
+  for (int number = 1; number < 100; ++number) call(number);
+  ExpectRefused(model, Code::kUnsupportedOperator, "expand to more than");
+}
+
 TEST(ImportTest, TensorsOfEveryStorageForm) {
   const Graph graph = MustImport(FindSeed("tensors"));
   const tensor::Tensor& packed = *Find(graph, "packed").constant;
