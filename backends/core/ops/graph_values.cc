@@ -251,7 +251,9 @@ void GraphValues::TakeOver(ValueId id, const GraphValues& from, ValueId from_id)
 
 Status GraphValues::CheckDeclared(ValueId id, bool has_rank) const {
   has_rank = has_rank && !HasOpenRank(id);
-  if (operands_[id] && has_rank) return CheckFits(graph_.values[id], *operands_[id]);
+  if (operands_[id] && has_rank) {
+    return CheckFits(graph_.values[id], *operands_[id], /*has_extents=*/outputs_.contains(id));
+  }
   ValueType type = TypeOf(id);
   if (!has_rank) type.rank = ValueType::kAnyRank;
   return CheckFits(graph_.values[id], type);

@@ -135,7 +135,7 @@ class AttentionProblem {
               // Weights of bfloat16 are rounded where the processor multiplies such.
               const bool has_narrow_weights = type_ == tensor::ElementType::kBfloat16;
               const double rounding = std::fabs(expected) * HalfUnit() +
-                                      (has_narrow_weights ? 0x1p-9 * sizes / total : 0);
+                                      (has_narrow_weights ? HalfUnit() * sizes / total : 0);
               ASSERT_NEAR(found, expected, size.keys == 0 ? 0 : bound * sizes / total + rounding)
                   << Place(b, head, query, value);
             }
