@@ -17,6 +17,7 @@
 #include "backends/cpu/attention/recipe.h"
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/engine/recipe.h"
+#include "backends/cpu/gemm/bfloat16_gemm.h"
 #include "backends/cpu/integer/product.h"
 #include "backends/cpu/matmul/constant_matrix.h"
 #include "backends/cpu/matmul/double_products.h"
@@ -540,6 +541,10 @@ bool Selector::PrefersAttention(const device::Facts& facts) const {
 // All kernels of products and windows are of float32, or of bytes, but for oneDNN's of bfloat16.
 bool Selector::PrefersWideFloats(const device::Facts& facts) const {
   if (MultipliesBfloat16(facts)) return false;
+  // Between products of bfloat16 the largest of some is one of them.
+  if (IsWindow(facts.step) && gemm::HasBfloat16Gemm() && pooling::SelectPooling(facts).ok()) {
+    return false;
+  }
   const auto* contract = facts.step.As<Contract>();
   const auto* window = facts.step.As<program::Window>();
   return (contract != nullptr ? contract->accumulator : window->accumulator) ==

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kinds of reduction: Maximum, MaximumOfBytes, Average. Each has `Run<kVectors>(d, taps, at,
-// result)`, which reduces elements from `at` on, as many as fill so many vectors, of everything
-// that a window sees. Taps say where that lies:
+// The kinds of reduction: Maximum, MaximumOfBytes, MaximumOfBfloat16, Average. Each has
+// `Run<kVectors>(d, taps, at, result)`, which reduces elements from `at` on, as many as fill so
+// many vectors, of everything that a window sees; what a window has that sees nothing, `Identity`;
+// and those of a maximum whether an element `Replaces` another one before it. Taps say where
+// elements lie:
 //   ForEach(at, visit): visit(pointer to element `at` at a tap), tap by tap in row-major order;
 //   Divider<T>(d): a function (sums, at) -> averages, of float64, which are stored as T.
 // Included once per target of Highway.
@@ -43,6 +45,11 @@ template <typename T>
 struct Maximum {
   using Element = T;
   static constexpr bool kIsAverage = false;
+  static constexpr T Identity() { return -std::numeric_limits<T>::infinity(); }
+  // The first NaN stays.
+  static bool Replaces(T value, T before) {
+    return value > before || (value != value && before == before);
+  }
   // Elements are taken by as many numbers as these have lanes.
   template <size_t kLanes>
   using Tag = hn::CappedTag<T, kLanes>;
@@ -88,6 +95,8 @@ template <typename T>
 struct MaximumOfBytes {
   using Element = T;
   static constexpr bool kIsAverage = false;
+  static constexpr T Identity() { return std::numeric_limits<T>::lowest(); }
+  static bool Replaces(T value, T before) { return value > before; }
   template <size_t kLanes>
   using Tag = hn::CappedTag<T, kLanes>;
   static constexpr size_t kLanes = HWY_MAX_BYTES;
@@ -106,10 +115,85 @@ struct MaximumOfBytes {
   }
 };
 
+// Elements are the bits of a bfloat16.
+struct MaximumOfBfloat16 {
+  using Element = int16_t;
+  static constexpr bool kIsAverage = false;
+  template <size_t kLanes>
+  using Tag = hn::CappedTag<int16_t, kLanes>;
+  static constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(int16_t);
+  static constexpr int16_t kMagnitude = 0x7FFF;
+  static constexpr int16_t kInfinity = 0x7F80;
+
+  static constexpr int16_t Identity() { return static_cast<int16_t>(0xFF80); }  // -infinity
+  static bool Replaces(int16_t value, int16_t before) {
+    const bool is_nan = (value & kMagnitude) > kInfinity;
+    return (before & kMagnitude) <= kInfinity && (is_nan || OrderOf(value) > OrderOf(before));
+  }
+
+  // Integers in the order of the numbers; zeros of both signs are equal.
+  static int OrderOf(int16_t bits) {
+    const int magnitude = bits & kMagnitude;
+    return bits < 0 ? -magnitude : magnitude;
+  }
+  template <class D, class V>
+  static HWY_INLINE V OrderOf(D d, V bits, V magnitude) {
+    return hn::IfThenElse(hn::Lt(bits, hn::Zero(d)), hn::Neg(magnitude), magnitude);
+  }
+
+  template <int kVectors, class D, class Taps>
+  static HWY_INLINE void Run(D d, const Taps& taps, int64_t at, int16_t* result) {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto magnitude_bits = hn::Set(d, kMagnitude);
+    hn::Vec<D> maxima[kVectors];
+    hn::Vec<D> orders[kVectors];   // of the maxima
+    hn::Vec<D> largest[kVectors];  // magnitudes: that of NaN is above infinity's
+    for (int k = 0; k < kVectors; ++k) {
+      maxima[k] = hn::Set(d, Identity());
+      orders[k] = hn::Set(d, static_cast<int16_t>(-kInfinity));
+      largest[k] = hn::Zero(d);
+    }
+    taps.ForEach(at, [&](const int16_t* tap) HWY_ATTR {
+      for (int k = 0; k < kVectors; ++k) {
+        const auto value = hn::LoadU(d, tap + k * lanes);
+        const auto magnitude = hn::And(value, magnitude_bits);
+        const auto order = OrderOf(d, value, magnitude);
+        maxima[k] = hn::IfThenElse(hn::Gt(order, orders[k]), value, maxima[k]);
+        orders[k] = hn::Max(order, orders[k]);
+        largest[k] = hn::Max(magnitude, largest[k]);
+      }
+    });
+    for (int k = 0; k < kVectors; ++k) {
+      const bool has_nan = !hn::AllFalse(d, hn::Gt(largest[k], hn::Set(d, kInfinity)));
+      if (has_nan) maxima[k] = WithNan(d, taps, at + k * lanes);
+      hn::StoreU(maxima[k], d, result + at + k * lanes);
+    }
+  }
+
+  // The same where there is a NaN: the first one stays.
+  template <class D, class Taps>
+  static HWY_NOINLINE hn::Vec<D> WithNan(D d, const Taps& taps, int64_t at) {
+    const auto magnitude_bits = hn::Set(d, kMagnitude);
+    const auto infinity = hn::Set(d, kInfinity);
+    auto maximum = hn::Set(d, Identity());
+    taps.ForEach(at, [&](const int16_t* tap) HWY_ATTR {
+      const auto value = hn::LoadU(d, tap);
+      const auto magnitude = hn::And(value, magnitude_bits);
+      const auto before = hn::And(maximum, magnitude_bits);
+      const auto is_above =
+          hn::Or(hn::Gt(magnitude, infinity),
+                 hn::Gt(OrderOf(d, value, magnitude), OrderOf(d, maximum, before)));
+      maximum = hn::IfThenElse(hn::AndNot(hn::Gt(before, infinity), is_above), value, maximum);
+    });
+    return maximum;
+  }
+};
+
 template <typename T>
 struct Average {
   using Element = T;
   static constexpr bool kIsAverage = true;
+  static constexpr T Identity() { return 0; }
   template <size_t kLanes>
   using Tag = hn::CappedTag<double, kLanes>;
   static constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(double);
@@ -193,6 +277,8 @@ HWY_INLINE void WithKind(bool is_average, tensor::ElementType type, Body body) {
     body(MaximumOfBytes<uint8_t>());
   } else if (type == tensor::ElementType::kInt8) {
     body(MaximumOfBytes<int8_t>());
+  } else if (type == tensor::ElementType::kBfloat16) {
+    body(MaximumOfBfloat16());
   } else if (is_wide) {
     body(Maximum<double>());
   } else {

@@ -7,7 +7,6 @@
 #include "backends/cpu/pooling/plane_reduction.h"
 
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include "backends/cpu/pooling/row_copy.h"
@@ -44,18 +43,6 @@ struct RowTaps {
                HWY_ATTR { return hn::Div(sums, hn::Mul(all, hn::LoadU(d, each + at))); };
   }
 };
-
-template <class Kind>
-constexpr typename Kind::Element Identity() {
-  using T = typename Kind::Element;
-  if constexpr (Kind::kIsAverage) {
-    return 0;
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return -std::numeric_limits<T>::infinity();
-  } else {
-    return std::numeric_limits<T>::lowest();
-  }
-}
 
 // The divisor of nothing is 1: its sum is 0.
 inline double CountOf(const Windows& windows, const Taps& taps) {
@@ -142,7 +129,7 @@ void ReduceRows(const PlaneWindows& plane, const PlaneBlock& planes, const T* so
   for (int64_t channel = 0; channel < block.channels; ++channel) {
     for (int64_t z = seen[0].begin; z < seen[0].end && copy.taps > 0; ++z) {
       for (int64_t y = seen[1].begin; y < seen[1].end; ++y) {
-        CopyRow(source + z * windows.strides[0] + y * windows.strides[1], x, copy, Identity<Kind>(),
+        CopyRow(source + z * windows.strides[0] + y * windows.strides[1], x, copy, Kind::Identity(),
                 row_at(z, y));
       }
     }
@@ -180,7 +167,7 @@ HWY_INLINE void ReduceOutput(const T* first, const std::array<int64_t, kSpatialA
                              int64_t source_stride, T* result, int64_t result_stride) {
   constexpr bool kIsAverage = Kind::kIsAverage;
   std::conditional_t<kIsAverage, double, T> state[kPlanes];
-  for (auto& each : state) each = Identity<Kind>();
+  for (auto& each : state) each = Kind::Identity();
   for (int64_t z = 0; z < counts[0]; ++z) {
     for (int64_t y = 0; y < counts[1]; ++y) {
       const T* tap = first + z * strides[0] + y * strides[1];
@@ -190,10 +177,7 @@ HWY_INLINE void ReduceOutput(const T* first, const std::array<int64_t, kSpatialA
           if constexpr (kIsAverage) {
             state[plane] += value;
           } else {
-            // The first NaN stays.
-            const bool is_new =
-                value > state[plane] || (value != value && state[plane] == state[plane]);
-            state[plane] = is_new ? value : state[plane];
+            state[plane] = Kind::Replaces(value, state[plane]) ? value : state[plane];
           }
         }
       }

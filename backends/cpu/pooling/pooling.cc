@@ -2,7 +2,8 @@
 //
 // Pooling: a tile is a block of pixels with all or some of their channels, or of channels with
 // their pixels, whichever lie side by side. Its windows are reduced into a register, then the
-// epilogue runs over that. Where there is none, they are reduced into the result.
+// epilogue runs over that. Where there is none, they are reduced into the result. The largest of
+// some bfloat16 is one of them, and is widened for the epilogue alone.
 
 #include "backends/cpu/pooling/pooling.h"
 
@@ -34,7 +35,7 @@ PlaneWindows MakeWindows(const device::BoundStep& step) {
   Windows& windows = plane.windows;
   windows.kind =
       window.kind == Window::Kind::kMax ? Windows::Kind::kMaximum : Windows::Kind::kAverage;
-  windows.type = window.accumulator;
+  windows.type = step.reads[0].type;
   windows.counts_padding = window.count_include_pad;
   const size_t missing = kSpatialAxes - window.in_spatial.size();
   for (size_t axis = 0; axis < kSpatialAxes; ++axis) {
@@ -72,6 +73,7 @@ class BoundPooling final : public device::BoundKernel {
         source_(step.reads[0]),
         result_(step.writes[0]),
         element_bytes_(tensor::SizeBytes(source_.type, 1)),
+        is_widened_(source_.type != step.step->As<Window>()->accumulator),
         runtime_(runtime) {
     const int64_t count = tensor::ElementCount(step.domain);
     is_empty_ = count == 0;
@@ -102,7 +104,9 @@ class BoundPooling final : public device::BoundKernel {
     bound_.LayOut(grid_, tile_lanes_);
     writer_.LayOut(grid_, runtime.settings().streamed_bytes);
     constexpr int64_t kLine = 64;
-    window_bytes_ = (tile_lanes_ * element_bytes_ + kLine - 1) / kLine * kLine;
+    const auto lines = [&](int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; };
+    window_bytes_ = lines(tile_lanes_ * element_bytes_);
+    if (is_widened_) wide_bytes_ = lines(tile_lanes_ * static_cast<int64_t>(sizeof(float)));
     if (is_planar_) {
       std::array<int64_t, kSpatialAxes> extents = {1, 1, 1};
       const int missing = kSpatialAxes - (grid_.rank() - 2);
@@ -111,8 +115,8 @@ class BoundPooling final : public device::BoundKernel {
       }
       plane_bytes_ = PlaneScratchBytes(plane_, extents);
     }
-    runtime.scratch().Reserve(window_bytes_ + plane_bytes_ + 2 * kLine + bound_.scratch_bytes() +
-                              writer_.scratch_bytes());
+    runtime.scratch().Reserve(wide_bytes_ + window_bytes_ + plane_bytes_ + 2 * kLine +
+                              bound_.scratch_bytes() + writer_.scratch_bytes());
   }
 
   std::string Detail() const override { return processor::VectorName(); }
@@ -138,18 +142,21 @@ class BoundPooling final : public device::BoundKernel {
   }
 
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
-    std::byte* const reduced = scratch + bound_.scratch_bytes();
+    std::byte* const wide = scratch + bound_.scratch_bytes();
+    std::byte* const reduced = wide + wide_bytes_;
     std::byte* const rows = plane_bytes_ > 0 ? reduced + window_bytes_ : nullptr;
     std::byte* const writer_scratch = reduced + window_bytes_ + plane_bytes_;
     engine::Frame frame(bound_, addresses, scratch, tile_lanes_);
-    frame.Attach(program::ExprOp::kAccumulator, [&](uint64_t) { return reduced; });
+    frame.Attach(program::ExprOp::kAccumulator,
+                 [&](uint64_t) { return is_widened_ ? wide : reduced; });
     Box box;
     grid_.MoveTo(0, grid_.rank(), begin, box);
     for (int64_t tile = begin; tile < end; ++tile) {
       if (is_direct_) {
         ReduceIntoResult(box, addresses, rows);
       } else {
-        ReduceIntoRegister(box, addresses, reduced, rows);
+        const int64_t count = ReduceIntoRegister(box, addresses, reduced, rows);
+        if (is_widened_) Widen(reduced, count, wide);
         writer_.Run(frame, box, addresses, writer_scratch);
       }
       grid_.MoveOn(0, grid_.rank(), box);
@@ -157,8 +164,15 @@ class BoundPooling final : public device::BoundKernel {
     writer_.Finish();
   }
 
-  void ReduceIntoRegister(const Box& box, device::Addresses addresses, std::byte* reduced,
-                          std::byte* rows) const {
+  static void Widen(const std::byte* narrow, int64_t count, std::byte* wide) {
+    const auto* const from = reinterpret_cast<const uint16_t*>(narrow);
+    auto* const to = reinterpret_cast<uint32_t*>(wide);
+    for (int64_t k = 0; k < count; ++k) to[k] = uint32_t{from[k]} << 16;
+  }
+
+  // Returns how many there are.
+  int64_t ReduceIntoRegister(const Box& box, device::Addresses addresses, std::byte* reduced,
+                             std::byte* rows) const {
     PlaneBlock planes = MakeBlock(box);
     Block& block = planes.block;
     int64_t stride = is_planar_ ? 1 : block.channels;
@@ -172,6 +186,7 @@ class BoundPooling final : public device::BoundKernel {
       Reduce(planes, FirstOf(source_, box, n, addresses), reduced + n * image * element_bytes_,
              rows);
     }
+    return image * box.extents[0];
   }
 
   void ReduceIntoResult(const Box& box, device::Addresses addresses, std::byte* rows) const {
@@ -230,9 +245,11 @@ class BoundPooling final : public device::BoundKernel {
   const device::BoundView source_;
   const device::BoundView result_;
   const int64_t element_bytes_;
+  const bool is_widened_;  // bfloat16, for the epilogue
   PlaneWindows plane_;
   Grid grid_;
   int64_t tile_lanes_ = 0;
+  int64_t wide_bytes_ = 0;
   int64_t window_bytes_ = 0;
   int64_t plane_bytes_ = 0;  // of copied rows; 0: none are
   int64_t cost_ = 0;
@@ -273,8 +290,14 @@ std::vector<program::ExprId> AccumulatorsOf(const program::ExprPool& pool, const
 std::unique_ptr<device::Kernel> BuildPooling(const device::Facts& facts, engine::Runtime& runtime) {
   const Window& window = *facts.step.As<Window>();
   const program::ExprPool& pool = facts.program.exprs;
-  const bool is_empty =
-      window.roots.size() == 1 && pool[window.roots[0]].op == program::ExprOp::kAccumulator;
+  // What was reduced, of bfloat16 as such.
+  const program::ExprNode* root = &pool[window.roots[0]];
+  if (facts.step.reads[0].type != window.accumulator && root->op == program::ExprOp::kCast &&
+      root->type == facts.step.reads[0].type) {
+    root = &pool[root->operands[0]];
+  }
+  const bool is_empty = window.roots.size() == 1 && root->op == program::ExprOp::kAccumulator &&
+                        facts.step.writes[0].type == facts.step.reads[0].type;
   engine::Code code = engine::Code::Compile(pool, window.roots, runtime.settings().loops,
                                             AccumulatorsOf(pool, window));
   return std::make_unique<PoolingKernel>(
@@ -286,12 +309,15 @@ Status CheckSource(const program::View& source, const Window& window) {
                        (source.type == ElementType::kUint8 || source.type == ElementType::kInt8);
   const bool is_float =
       source.type == ElementType::kFloat32 || source.type == ElementType::kFloat64;
-  if (source.type != window.accumulator || (!is_float && !is_byte)) {
+  const bool is_bfloat16 = window.kind == Window::Kind::kMax &&
+                           source.type == ElementType::kBfloat16 &&
+                           window.accumulator == ElementType::kFloat32;
+  if (!is_bfloat16 && (source.type != window.accumulator || (!is_float && !is_byte))) {
     return Status(Code::kUnsupportedDatatype,
                   "The window is over " + std::string(tensor::Name(source.type)) + ", reduced in " +
                       std::string(tensor::Name(window.accumulator)) +
-                      "; both have to be float32 or float64, or bytes of which the maximum is "
-                      "wanted.");
+                      "; both have to be float32 or float64, or bytes or bfloat16 of which the "
+                      "maximum is wanted.");
   }
   if (!source.guards.empty()) {
     return Status(Code::kUnsupportedAttribute, "The tensor is seen through a guard.");

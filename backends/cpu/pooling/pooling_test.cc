@@ -90,10 +90,12 @@ class RandomPooling {
     window_.count_include_pad = Chance(50);
     if (window_.kind == Window::Kind::kMax && Chance(40)) {
       type_ = Chance(50) ? ElementType::kUint8 : ElementType::kInt8;
+    } else if (window_.kind == Window::Kind::kMax && Chance(40)) {
+      type_ = ElementType::kBfloat16;
     } else if (Chance(30)) {
       type_ = ElementType::kFloat64;
     }
-    window_.accumulator = type_;
+    window_.accumulator = tensor::ArithmeticType(type_);
     Extents domain = {Roll(1, 3), Chance(10) ? Roll(100, 1200) : Roll(1, 70)};
     const auto axes = static_cast<size_t>(Roll(1, 3));
     while (window_.strides.size() < axes) {
@@ -121,14 +123,16 @@ class RandomPooling {
 
   void MakeEpilogue(const Extents& domain) {
     program::ExprPool& pool = made_.program.exprs;
-    const Expr reduced = program::Accumulator(pool, type_);
+    const ElementType wide = window_.accumulator;
+    const Expr reduced = program::Accumulator(pool, wide);
     Expr result = reduced;
     if (Chance(30)) {
       AddView(domain, Buffer::Kind::kInput, step_.reads);
-      result = result + program::Load(pool, type_, static_cast<int>(step_.reads.size()) - 1);
+      const int read = static_cast<int>(step_.reads.size()) - 1;
+      result = result + program::Cast(program::Load(pool, type_, read), wide);
     }
     if (Chance(30)) result = program::Maximum(result, program::Like(result, 0));
-    window_.roots = {result.id()};
+    window_.roots = {program::Cast(result, type_).id()};
     // The second write of a maximum would be its indices.
     if (window_.kind == Window::Kind::kAverage && Chance(20)) window_.roots.push_back(reduced.id());
   }
@@ -166,6 +170,9 @@ class RandomPooling {
       } else if (type_ == kFloat32) {
         const float value = MakeValue();
         std::memcpy(tensor.mutable_data() + k * 4, &value, 4);
+      } else if (type_ == ElementType::kBfloat16) {
+        const auto bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(MakeValue()) >> 16);
+        std::memcpy(tensor.mutable_data() + k * 2, &bits, 2);
       } else {
         tensor.mutable_data()[k] = static_cast<std::byte>(random_());
       }
@@ -264,7 +271,12 @@ TEST(PoolingTest, RefusesWhatItDoesNotDo) {
   }));
   EXPECT_TRUE(refusal([](program::Step&, Window& window) { window.kind = Window::Kind::kLp; }));
   EXPECT_TRUE(
-      refusal([](program::Step&, Window& window) { window.accumulator = ElementType::kFloat64; }));
+      refusal([](program::Step&, Window& window) { window.accumulator = ElementType::kInt64; }));
+  EXPECT_TRUE(refusal([](program::Step& step, Window& window) {
+    window.kind = Window::Kind::kAverage;
+    window.accumulator = kFloat32;
+    step.reads[0].type = ElementType::kBfloat16;
+  }));
   EXPECT_TRUE(refusal([](program::Step& step, Window& window) {
     window.kind = Window::Kind::kAverage;
     window.accumulator = step.reads[0].type = ElementType::kUint8;

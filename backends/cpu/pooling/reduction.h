@@ -21,7 +21,7 @@ inline constexpr int kSpatialAxes = 3;
 struct Windows {
   enum class Kind : uint8_t { kMaximum, kAverage };
   Kind kind = Kind::kMaximum;
-  // Or float64, or of a kMaximum one of bytes.
+  // Or float64, or of a kMaximum one of bytes or bfloat16.
   tensor::ElementType type = tensor::ElementType::kFloat32;
   bool counts_padding = false;
   std::array<std::vector<Taps>, kSpatialAxes> taps;    // by output coordinate
