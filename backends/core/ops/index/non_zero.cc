@@ -50,15 +50,17 @@ Status LowerCompress(Lowering& lowering) {
   Operand input = lowering.In(0);
   Operand condition = lowering.In(1);
   if (!tensor::IsBool(condition.type())) return lowering.UnsupportedType(1);
-  if (condition.rank() != 1) {
-    return lowering.InvalidModel("condition has " + std::to_string(condition.rank()) +
-                                 " axes instead of one.");
-  }
   int axis = 0;
-  if (lowering.HasAttribute("axis")) {
-    ONNXIFI_ASSIGN_OR_RETURN(axis, lowering.Axis(lowering.Int("axis", 0), input.rank()));
-  } else {
+  if (!lowering.HasAttribute("axis")) {
     input = lowering.Reshaped(input, {Product(input.shape)});
+    // ONNX has conditions of one axis only. Paddle writes one that is shaped like the input and
+    // means the elements under it; ONNX Runtime takes that, too.
+    condition = lowering.Reshaped(condition, {Product(condition.shape)});
+  } else if (condition.rank() != 1) {
+    return lowering.InvalidModel("condition has " + std::to_string(condition.rank()) +
+                                 " axes instead of the one that selects along 'axis'.");
+  } else {
+    ONNXIFI_ASSIGN_OR_RETURN(axis, lowering.Axis(lowering.Int("axis", 0), input.rank()));
   }
   // The condition may be shorter than the axis; what is longer selects nothing.
   const Dim length = Min(condition.shape[0], input.shape[axis]);

@@ -2,7 +2,8 @@
 //
 // Scatter, ScatterElements, ScatterND: a copy of the data, then one Index step that writes the
 // updates into it. Positions out of range are skipped; duplicates are combined in the order of the
-// updates.
+// updates. Bools are combined as in numpy and ONNX Runtime: add and max are OR, mul and min are
+// AND.
 
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"
@@ -32,8 +33,8 @@ Status CheckScatter(Lowering& lowering, Index::Combine combine) {
                                                   std::string(Name(type)) + " and the updates " +
                                                   std::string(Name(lowering.In(2).type())) + ".");
   }
-  const bool has_arithmetic = tensor::IsFloat(type) || tensor::IsInteger(type);
-  if (combine != Index::Combine::kNone && !has_arithmetic) return lowering.UnsupportedType(0);
+  const bool is_combined = tensor::IsFloat(type) || tensor::IsInteger(type) || tensor::IsBool(type);
+  if (combine != Index::Combine::kNone && !is_combined) return lowering.UnsupportedType(0);
   return base::Ok();
 }
 
@@ -54,13 +55,33 @@ View CoordinateOver(Lowering& lowering, const Shape& domain, int axis) {
   return program::BroadcastTo(line, domain);
 }
 
-// `positions`: one view per axis of the data.
-void EmitScatter(Lowering& lowering, const Operand& updates, const std::vector<View>& positions,
-                 Index::Combine combine) {
-  const Operand& data = lowering.In(0);
-  const Operand result = lowering.Temporary(data.type(), data.shape);
+// A copy as the numbers 0 and 1, of which the largest is OR and the smallest AND.
+Operand AsNumbers(Lowering& lowering, const Operand& bools) {
+  StepBuilder map(lowering, bools.shape);
+  return map.WriteMap(Cast(map.ReadView(bools.view), ElementType::kUint8), ElementType::kUint8);
+}
+
+Operand AsBools(Lowering& lowering, const Operand& numbers) {
+  StepBuilder map(lowering, numbers.shape);
+  return map.WriteMap(Cast(map.ReadView(numbers.view), ElementType::kBool), ElementType::kBool);
+}
+
+Operand CopyOf(Lowering& lowering, const Operand& data) {
   StepBuilder copy(lowering, data.shape);
-  copy.WriteMapTo({result}, {copy.ReadView(data.view)});
+  return copy.WriteMap(copy.ReadView(data.view), data.type());
+}
+
+// `positions`: one view per axis of the data.
+void EmitScatter(Lowering& lowering, const std::vector<View>& positions, Index::Combine combine) {
+  const Operand& data = lowering.In(0);
+  Operand updates = lowering.In(2);
+  const bool combines_bools = combine != Index::Combine::kNone && tensor::IsBool(data.type());
+  const Operand result = combines_bools ? AsNumbers(lowering, data) : CopyOf(lowering, data);
+  if (combines_bools) {
+    updates = AsNumbers(lowering, updates);
+    if (combine == Index::Combine::kAdd) combine = Index::Combine::kMax;
+    if (combine == Index::Combine::kMul) combine = Index::Combine::kMin;
+  }
 
   Index index;
   index.kind = Index::Kind::kScatter;
@@ -70,7 +91,7 @@ void EmitScatter(Lowering& lowering, const Operand& updates, const std::vector<V
   scatter.AddRead(updates.view);
   for (const View& position : positions) scatter.AddRead(position);
   scatter.Finish(std::move(index), {result.view});
-  lowering.Set(0, result);
+  lowering.Set(0, combines_bools ? AsBools(lowering, result) : result);
 }
 
 Status LowerScatterElements(Lowering& lowering) {
@@ -97,7 +118,7 @@ Status LowerScatterElements(Lowering& lowering) {
     positions.push_back(k == axis ? PositionsOver(lowering, updates.shape, indices, data.shape[k])
                                   : CoordinateOver(lowering, updates.shape, k));
   }
-  EmitScatter(lowering, updates, positions, combine);
+  EmitScatter(lowering, positions, combine);
   return base::Ok();
 }
 
@@ -131,7 +152,7 @@ Status LowerScatterNd(Lowering& lowering) {
                                                   data.shape[k])
                                   : CoordinateOver(lowering, updates.shape, k - depth + lead));
   }
-  EmitScatter(lowering, updates, positions, combine);
+  EmitScatter(lowering, positions, combine);
   return base::Ok();
 }
 

@@ -48,6 +48,33 @@ TEST(ScatterTest, CombinesDuplicatesInOrder) {
   EXPECT_THAT(Numbers((*out)[0]), ElementsAre(24, 50));
 }
 
+// All pairs of a datum and an update, and a datum with two updates; the expected values are
+// numpy's, and ONNX Runtime's for add and mul (it has neither max nor min of bools).
+TEST(ScatterTest, CombinesBoolsAsOrAndAnd) {
+  const std::vector<double> kOr = {0, 1, 1, 1, 1};
+  const std::vector<double> kAnd = {0, 0, 0, 1, 0};
+  const struct {
+    const char* reduction;
+    const std::vector<double>& expected;
+  } kCases[] = {{"add", kOr}, {"max", kOr}, {"mul", kAnd}, {"min", kAnd}};
+  for (const auto& [reduction, expected] : kCases) {
+    const auto data = Symbolic({5}, {0, 0, 1, 1, 1}, ElementType::kBool);
+    const auto updates = Symbolic({6}, {0, 1, 0, 1, 1, 0}, ElementType::kBool);
+    for (const bool is_nd : {false, true}) {
+      auto out = RunOperator({is_nd ? "ScatterND" : "ScatterElements",
+                              18,
+                              {{"reduction", std::string(reduction)}},
+                              {data,
+                               Given(is_nd ? tensor::Extents{6, 1} : tensor::Extents{6},
+                                     {0, 1, 2, 3, 4, 4}, ElementType::kInt64),
+                               updates}});
+      ASSERT_TRUE(out.ok()) << out.status().Text();
+      EXPECT_EQ((*out)[0].type(), ElementType::kBool);
+      EXPECT_EQ(Numbers((*out)[0]), expected) << reduction << (is_nd ? " of tuples" : "");
+    }
+  }
+}
+
 TEST(ScatterTest, RefusesAnUnknownReduction) {
   auto out =
       RunOperator({"ScatterND",
@@ -176,6 +203,30 @@ TEST(CompressTest, TakesConditionsShorterAndLongerThanTheAxis) {
     ASSERT_TRUE(out.ok()) << out.status().Text();
     EXPECT_THAT(Numbers((*out)[0]), ElementsAre(5));
   }
+}
+
+TEST(CompressTest, TakesAConditionOfAnyRankWhereNoAxisIsGiven) {
+  const NodeInput data = Symbolic({2, 3}, {0, 1, 2, 3, 4, 5});
+  const auto run = [&](const NodeInput& condition) {
+    const auto out = RunOperator({"Compress", 11, {}, {data, condition}});
+    EXPECT_TRUE(out.ok()) << out.status().Text();
+    return out.ok() ? Numbers((*out)[0]) : std::vector<double>();
+  };
+  EXPECT_THAT(run(Symbolic({2, 3}, {0, 1, 0, 0, 1, 1}, ElementType::kBool)), ElementsAre(1, 4, 5));
+  EXPECT_THAT(run(Given({1, 2, 2}, {0, 1, 0, 1}, ElementType::kBool)), ElementsAre(1, 3));
+  EXPECT_THAT(run(Given({}, {1}, ElementType::kBool)), ElementsAre(0));
+}
+
+TEST(CompressTest, RefusesAConditionOfTwoAxesAlongOne) {
+  const auto out =
+      RunOperator({"Compress",
+                   11,
+                   {{"axis", int64_t{1}}},
+                   {Given({2, 2}, {1, 2, 3, 4}), Given({1, 2}, {0, 1}, ElementType::kBool)}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().code(), base::Code::kInvalidModel);
+  EXPECT_THAT(out.status().Text(),
+              HasSubstr("has 2 axes instead of the one that selects along 'axis'"));
 }
 
 TEST(NonZeroTest, GivesNothingForZeros) {
