@@ -10,8 +10,11 @@
 #include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "backends/core/model/declaration.h"
 #include "backends/core/model/import.h"
@@ -19,6 +22,8 @@
 
 namespace onnxifi::domains {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(KnownDomains, EveryDeclarationCanBeRead) {
   const base::Status checked = KnownDomains().CheckDeclarations();
@@ -46,9 +51,8 @@ TEST(KnownDomains, EveryOperatorHasADefinitionOfItsOwnOrALowering) {
   EXPECT_GE(count, 50);
 }
 
-// ONNX asks a model for an import of each domain whose operators it has, and without one nothing
-// says of which version they are. (ONNX Runtime takes the newest that it knows.)
-TEST(KnownDomains, AnOperatorNeedsTheImportOfItsDomain) {
+// One node on two float32 that imports ONNX's operator set 17 alone.
+onnx::ModelProto OneNodeModel(const std::string& domain, const std::string& op_type) {
   onnx::ModelProto model;
   model.set_ir_version(8);
   model.add_opset_import()->set_version(17);
@@ -60,26 +64,100 @@ TEST(KnownDomains, AnOperatorNeedsTheImportOfItsDomain) {
     value.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(2);
   }
   onnx::NodeProto& node = *model.mutable_graph()->add_node();
-  node.set_op_type("Gelu");
-  node.set_domain("com.microsoft");
+  node.set_op_type(op_type);
+  node.set_domain(domain);
   node.add_input("x");
   node.add_output("y");
+  return model;
+}
+
+// The version of the only node; the refusal.
+std::string Import(const onnx::ModelProto& model) {
   model::ImportOptions options;
   options.domains = &KnownDomains();
-  const auto import = [&] {
-    const std::string bytes = model.SerializeAsString();
-    const auto graph = model::Import(std::as_bytes(std::span(bytes)), options);
-    return graph.ok() ? std::string() : graph.status().Text();
-  };
-  EXPECT_THAT(import(), ::testing::HasSubstr("Operator set 'com.microsoft', which the node needs, "
-                                             "is not imported."));
+  const std::string bytes = model.SerializeAsString();
+  const auto graph = model::Import(std::as_bytes(std::span(bytes)), options);
+  if (!graph.ok()) return graph.status().Text();
+  return "version " + std::to_string(graph->nodes.front().since_version);
+}
+
+void AddImport(onnx::ModelProto& model, const std::string& domain, int64_t version) {
   onnx::OperatorSetIdProto& opset = *model.add_opset_import();
+  opset.set_domain(domain);
+  opset.set_version(version);
+}
+
+// As in ONNX Runtime. ONNX asks a model for an import of each domain whose operators it has.
+TEST(KnownDomains, AnOperatorWithoutAnImportIsOfTheNewestVersion) {
+  EXPECT_EQ(Import(OneNodeModel("com.microsoft", "Gelu")), "version 1");
+  EXPECT_EQ(Import(OneNodeModel("ai.onnx.ml", "Binarizer")), "version 1");
+  onnx::ModelProto trees = OneNodeModel("ai.onnx.ml", "LabelEncoder");
+  EXPECT_EQ(Import(trees), "version 4");
+  AddImport(trees, "ai.onnx.ml", 2);
+  EXPECT_EQ(Import(trees), "version 2");
+}
+
+TEST(KnownDomains, AnImportAboveTheNewestVersionIsRefused) {
+  onnx::ModelProto model = OneNodeModel("com.microsoft", "Gelu");
+  AddImport(model, "com.microsoft", 1);
+  EXPECT_EQ(Import(model), "version 1");
+  model.mutable_opset_import(1)->set_version(2);
+  EXPECT_THAT(Import(model), HasSubstr("The version of operator set 'com.microsoft' (2) exceeds "
+                                       "the newest supported (1)."));
+}
+
+TEST(KnownDomains, AnOperatorOfAnUnknownDomainNeedsItsImport) {
+  EXPECT_THAT(Import(OneNodeModel("com.example", "Gelu")),
+              HasSubstr("Operator set 'com.example', which the node needs, is not imported."));
+}
+
+TEST(KnownDomains, AnOperatorOfOnnxNeedsItsImport) {
+  onnx::ModelProto model = OneNodeModel("", "Relu");
+  model.clear_opset_import();
+  AddImport(model, "com.microsoft", 1);
+  EXPECT_THAT(Import(model),
+              HasSubstr("Operator set 'ai.onnx', which the node needs, is not imported."));
+}
+
+onnx::ModelProto CallOf(const std::string& domain, const std::string& op_type,
+                        const onnx::NodeProto& body) {
+  onnx::ModelProto model = OneNodeModel(domain, op_type);
+  onnx::FunctionProto& function = *model.add_functions();
+  function.set_domain(domain);
+  function.set_name(op_type);
+  function.add_input("x");
+  function.add_output("y");
+  *function.add_node() = body;
+  function.add_opset_import()->set_version(17);
+  return model;
+}
+
+// A function's imports are its interface; ONNX Runtime asks for them, too.
+TEST(KnownDomains, AnOperatorInAFunctionNeedsTheImportOfTheFunction) {
+  onnx::ModelProto model =
+      CallOf("local", "F", OneNodeModel("com.microsoft", "Gelu").graph().node(0));
+  AddImport(model, "com.microsoft", 1);
+  EXPECT_THAT(Import(model), HasSubstr("Operator set 'com.microsoft', which the node needs, is not "
+                                       "imported."));
+  onnx::OperatorSetIdProto& opset = *model.mutable_functions(0)->add_opset_import();
   opset.set_domain("com.microsoft");
   opset.set_version(1);
-  EXPECT_EQ(import(), "");
-  opset.set_version(2);
-  EXPECT_THAT(import(), ::testing::HasSubstr("The version of operator set 'com.microsoft' (2) "
-                                             "exceeds the newest supported (1)."));
+  EXPECT_EQ(Import(model), "version 1");
+}
+
+// ONNX leaves it to implementations which of the two counts. The author of a file that defines a
+// function means that function.
+TEST(KnownDomains, AFunctionOfTheModelComesBeforeTheOperatorOfItsName) {
+  for (const auto& [domain, op_type] :
+       {std::pair{"com.microsoft", "Gelu"}, std::pair{"", "Relu"}}) {
+    const onnx::ModelProto model = CallOf(domain, op_type, OneNodeModel("", "Neg").graph().node(0));
+    model::ImportOptions options;
+    options.domains = &KnownDomains();
+    const std::string bytes = model.SerializeAsString();
+    const auto graph = model::Import(std::as_bytes(std::span(bytes)), options);
+    ASSERT_TRUE(graph.ok()) << graph.status().Text();
+    EXPECT_EQ(graph->nodes.front().op_type, "Neg") << op_type;
+  }
 }
 
 }  // namespace

@@ -237,9 +237,20 @@ Status GraphImporter::ImportNode(const onnx::NodeProto& proto, int position, Sco
   return status.ok() ? status : std::move(status).Context(describe());
 }
 
+// ONNX asks for an import of each domain. Quantizers put nodes of com.microsoft into models and add
+// none; ONNX Runtime takes the newest version of a domain that it knows, but not in functions,
+// whose imports are their interface. ONNX's own operators differ too much between versions to
+// guess.
+std::optional<int64_t> GraphImporter::VersionOf(const std::string& domain,
+                                                const Scope& scope) const {
+  const std::optional<int64_t> imported = scope.opsets->Find(domain);
+  if (imported || domain.empty() || scope.call != nullptr) return imported;
+  return DomainsOf(options_).NewestOpset(domain);
+}
+
 Status GraphImporter::ImportOperator(const onnx::NodeProto& proto, graph::Node& node,
                                      Scope& scope) {
-  const std::optional<int64_t> opset = scope.opsets->Find(node.domain);
+  const std::optional<int64_t> opset = VersionOf(node.domain, scope);
   if (!opset) {
     return Invalid("Operator set " + Quote(SpelledDomain(node.domain)) +
                    ", which the node needs, is not imported.");

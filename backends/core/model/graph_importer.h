@@ -9,7 +9,9 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -54,6 +56,8 @@ class GraphImporter {
                            Scope& scope);
   base::Status ImportNode(const onnx::NodeProto& proto, int position, Scope& scope);
   base::Status ImportOperator(const onnx::NodeProto& proto, graph::Node& node, Scope& scope);
+  // Of the operators of a canonical domain; nothing if it is neither imported nor known.
+  std::optional<int64_t> VersionOf(const std::string& domain, const Scope& scope) const;
   base::Status ImportCall(const onnx::NodeProto& proto, const onnx::FunctionProto& function,
                           const graph::Node& node, Scope& scope);
   // Null where there is none.

@@ -483,11 +483,12 @@ TEST(ImportTest, DomainsAreResolved) {
   model.mutable_graph()->mutable_node(0)->set_domain("ai.onnx");
   EXPECT_EQ(MustImport(model).nodes[0].domain, "");
   model.mutable_graph()->mutable_node(0)->set_domain("ai.onnx.ml");
-  ExpectRefused(model, Code::kInvalidModel, "Operator set 'ai.onnx.ml'");
+  ExpectRefused(model, Code::kUnsupportedOperator, "Operator 'Relu' of domain 'ai.onnx.ml'");
+  model.mutable_graph()->mutable_node(0)->set_domain("com.example");
+  ExpectRefused(model, Code::kInvalidModel, "Operator set 'com.example'");
   onnx::OperatorSetIdProto& other = *model.add_opset_import();
   other.set_domain("com.example");
   other.set_version(99);
-  model.mutable_graph()->mutable_node(0)->set_domain("com.example");
   ExpectRefused(model, Code::kUnsupportedOperator, "while importing node 0 (com.example.Relu)");
   model = MakeRelu();
   model.mutable_graph()->mutable_node(0)->set_op_type("Rely");

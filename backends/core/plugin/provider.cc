@@ -403,7 +403,11 @@ class PluginBackendId : public abi::BackendId {
       verdict.domain = node.domain.empty() ? "ai.onnx" : node.domain;
       verdict.operator_type = node.op_type;
       const auto operator_set = operator_sets.find(node.domain);
-      if (operator_set != operator_sets.end()) verdict.opset_version = operator_set->second;
+      if (operator_set != operator_sets.end()) {
+        verdict.opset_version = operator_set->second;
+      } else if (const auto newest = operators_.domains().NewestOpset(node.domain)) {
+        verdict.opset_version = *newest;
+      }
       verdict.sentence = verdicts[k].Text();
       if (!verdicts[k].ok() && explanation.verdict.ok()) {
         explanation.verdict = std::move(verdicts[k]).Context("at " + graph::Describe(node));

@@ -71,14 +71,18 @@ class ExampleHardware : public Hardware {
   const reference::Device selector_;
 };
 
+constexpr int64_t kNotImported = 0;
+
 // input -> ScaleShift (factor 3) -> Square -> output, [rows, 2].
 std::string MakeModel(const std::string& second_operator = "Square", int64_t version = 1) {
   onnx::ModelProto model;
   model.set_ir_version(8);
   model.add_opset_import()->set_version(21);
-  onnx::OperatorSetIdProto& opset = *model.add_opset_import();
-  opset.set_domain("com.example");
-  opset.set_version(version);
+  if (version != kNotImported) {
+    onnx::OperatorSetIdProto& opset = *model.add_opset_import();
+    opset.set_domain("com.example");
+    opset.set_version(version);
+  }
   onnx::GraphProto& graph = *model.mutable_graph();
   for (onnx::ValueInfoProto* value : {graph.add_input(), graph.add_output()}) {
     auto& type = *value->mutable_type()->mutable_tensor_type();
@@ -142,6 +146,21 @@ TEST(VendorDomain, IsClaimedAndTold) {
   EXPECT_EQ(id.CheckCompatibility(Bytes(MakeModel())).code(), Code::kFallback);
   EXPECT_EQ(id.CheckCompatibility(Bytes(MakeModel("Cube"))).code(), Code::kUnsupportedOperator);
   EXPECT_EQ(id.CheckCompatibility(Bytes(MakeModel("Square", 2))).code(), Code::kUnsupportedVersion);
+}
+
+TEST(VendorDomain, IsOfItsNewestVersionWhereAModelImportsNone) {
+  const auto provider = MakeProvider(std::make_unique<ExampleHardware>());
+  const auto ids = provider->EnumerateBackendIds();
+  ASSERT_TRUE(ids.ok());
+  for (const int64_t version : {int64_t{1}, kNotImported}) {
+    const auto explanation = ids->front()->Explain(Bytes(MakeModel("Square", version)));
+    ASSERT_TRUE(explanation.ok()) << explanation.status().Text();
+    ASSERT_EQ(explanation->nodes.size(), 2U) << explanation->verdict.Text();
+    for (const abi::NodeVerdict& verdict : explanation->nodes) {
+      EXPECT_EQ(verdict.code, Code::kFallback) << verdict.sentence;
+      EXPECT_EQ(verdict.opset_version, 1);
+    }
+  }
 }
 
 TEST(VendorDomain, IsUnknownToPluginsWithoutIt) {
