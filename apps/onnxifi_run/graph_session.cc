@@ -217,13 +217,22 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
   }
   graph_options.values = other != nullptr;
   auto graph = backend->InitGraph(request.model, graph_options);
+  if (!graph && takes_values && graph.error().status == ONNXIFI_STATUS_MISMATCHING_SHAPE) {
+    // The file declares shapes that do not follow. Values bring their own.
+    graph_options.values = true;
+    if (auto by_values = backend->InitGraph(request.model, graph_options)) {
+      graph = std::move(by_values);
+    } else {
+      graph_options.values = false;
+    }
+  }
   if (!graph) return ToStatus(graph.error(), "initialising the model");
   times.init_graph_ms = stopwatch.Lap();
   GraphSession session(*std::move(backend), *std::move(graph));
   session.device_key_ = KeyOf(device);
   const ModelOutline& outline = request.outline;
   for (const auto& output : outline.outputs) session.output_names_.push_back(output.name);
-  session.by_values_ = other != nullptr;
+  session.by_values_ = graph_options.values;
   if (!session.by_values_) {
     ONNXIFI_ASSIGN_OR_RETURN(const std::vector<OutputShape> shapes,
                              InferShapes(session.graph_, request.inputs, outline));

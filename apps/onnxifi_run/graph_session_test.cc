@@ -26,12 +26,12 @@ using onnx_file::FileValue;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A ValueInfoProto of a tensor [2, columns].
-std::string Declare(const char* name, ElementType type, const char* columns) {
-  std::string two, last, shape, tensor, declared, value;
-  AppendIntegerField(two, 1, 2);
+// A ValueInfoProto of a tensor [rows, columns].
+std::string Declare(const char* name, ElementType type, const char* columns, int64_t rows = 2) {
+  std::string first, last, shape, tensor, declared, value;
+  AppendIntegerField(first, 1, rows);
   AppendBytesField(last, 2, columns);
-  AppendBytesField(shape, 1, two);
+  AppendBytesField(shape, 1, first);
   AppendBytesField(shape, 1, last);
   AppendIntegerField(tensor, 1, static_cast<int64_t>(type));
   AppendBytesField(tensor, 2, shape);
@@ -41,8 +41,8 @@ std::string Declare(const char* name, ElementType type, const char* columns) {
   return value;
 }
 
-// A ModelProto of one node, from x (float [2, m]) to y ([2, n]).
-std::string MakeModel(const char* op_type, ElementType result) {
+// A ModelProto of one node, from x (float [2, m]) to y, which is declared [rows, n].
+std::string MakeModel(const char* op_type, ElementType result, int64_t rows = 2) {
   std::string node, graph, opset, model;
   AppendBytesField(node, 1, "x");
   AppendBytesField(node, 2, "y");
@@ -50,7 +50,7 @@ std::string MakeModel(const char* op_type, ElementType result) {
   AppendBytesField(graph, 1, node);
   AppendBytesField(graph, 2, "one");
   AppendBytesField(graph, 11, Declare("x", ElementType::kFloat32, "m"));
-  AppendBytesField(graph, 12, Declare("y", result, "n"));
+  AppendBytesField(graph, 12, Declare("y", result, "n", rows));
   AppendIntegerField(opset, 2, 13);
   AppendIntegerField(model, 1, 8);
   AppendBytesField(model, 7, graph);
@@ -158,6 +158,23 @@ TEST_F(GraphSessionTest, OutputsOfKnownExtentsNeedNoValues) {
   const auto ran = session->Run();
   ASSERT_TRUE(ran.ok()) << ran.status().Text();
   EXPECT_THAT(Numbers<float>(session->TakeOutputs()[0]), ElementsAre(0, -5, 0, 1, 0, -2));
+}
+
+// As skl2onnx declares some targets.
+TEST_F(GraphSessionTest, ASecondInitialisationIsForValuesWhereAnOutputIsDeclaredWrongly) {
+  const std::string model = MakeModel("Neg", ElementType::kFloat32, /*rows=*/5);
+  auto session = Open(model, "");
+  ASSERT_TRUE(session.ok()) << session.status().Text();
+  const auto ran = session->Run();
+  ASSERT_TRUE(ran.ok()) << ran.status().Text();
+  const std::vector<FileValue> outputs = session->TakeOutputs();
+  ASSERT_EQ(outputs.size(), 1U);
+  EXPECT_THAT(outputs[0].tensor.extents, ElementsAre(2, 3));
+  EXPECT_THAT(Numbers<float>(outputs[0]), ElementsAre(0, -5, 0, 1, 0, -2));
+
+  const auto refused = Open(model, "refuses graphs of values");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().Text(), HasSubstr("Value 'y' is declared [5, n] but is [2, "));
 }
 
 TEST_F(GraphSessionTest, NamesOutputsThatARunKeptInPlaceOfTheModels) {

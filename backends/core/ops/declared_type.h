@@ -32,7 +32,7 @@ graph::Type TypeOf(const program::ValueType& value);
 // at all (`has_extents`). Ranks inside
 // sequences are often declared as something else than they turn out to be, and do not count.
 // MISMATCHING_DATATYPE, MISMATCHING_SHAPE.
-Status CheckFits(const graph::Value& declared, const Operand& operand, bool has_extents = true);
+Status CheckFits(const graph::Value& declared, const Operand& operand, bool has_extents);
 Status CheckFits(const graph::Value& declared, const program::ValueType& type);
 
 // What no descriptor of the interface can carry, in words; empty for a tensor of numbers.

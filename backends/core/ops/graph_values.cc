@@ -207,16 +207,18 @@ Operand GraphValues::Copy(const Operand& operand) {
   return {program::DenseView(id, operand.type(), operand.shape), operand.shape};
 }
 
-Status GraphValues::Set(ValueId id, Operand operand, bool is_inferable) {
-  // Exporters declare ranks inside of branches that other runs take, and optimizers leave extents
-  // of values whose nodes they have changed: what is between the nodes has the extents that follow.
-  if (is_inferable && outer_ == nullptr) {
-    ONNXIFI_RETURN_IF_ERROR(
-        CheckFits(graph_.values[id], operand, /*has_extents=*/outputs_.contains(id)));
-  } else {
-    ONNXIFI_RETURN_IF_ERROR(
-        CheckFits(graph_.values[id], ValueType::Tensor(operand.type(), ValueType::kAnyRank)));
+// Exporters declare ranks inside of branches that other runs take, and optimizers leave extents of
+// values whose nodes they have changed: what is between the nodes has the extents that follow.
+Status GraphValues::CheckMade(ValueId id, const Operand& operand, bool is_inferable) const {
+  const graph::Value& value = graph_.values[id];
+  if (!is_inferable || outer_ != nullptr || !compares_shapes_) {
+    return CheckFits(value, ValueType::Tensor(operand.type(), ValueType::kAnyRank));
   }
+  return CheckFits(value, operand, /*has_extents=*/outputs_.contains(id));
+}
+
+Status GraphValues::Set(ValueId id, Operand operand, bool is_inferable) {
+  ONNXIFI_RETURN_IF_ERROR(CheckMade(id, operand, is_inferable));
   operands_[id] = std::move(operand);
   return base::Ok();
 }
@@ -251,9 +253,7 @@ void GraphValues::TakeOver(ValueId id, const GraphValues& from, ValueId from_id)
 
 Status GraphValues::CheckDeclared(ValueId id, bool has_rank) const {
   has_rank = has_rank && !HasOpenRank(id);
-  if (operands_[id] && has_rank) {
-    return CheckFits(graph_.values[id], *operands_[id], /*has_extents=*/outputs_.contains(id));
-  }
+  if (operands_[id]) return CheckMade(id, *operands_[id], has_rank);
   ValueType type = TypeOf(id);
   if (!has_rank) type.rank = ValueType::kAnyRank;
   return CheckFits(graph_.values[id], type);

@@ -33,6 +33,9 @@ class GraphValues {
   void AddInput(graph::ValueId id, ElementType type, Shape shape);
   void AddInput(graph::ValueId id, program::ValueType type);
 
+  // What nodes make may have other shapes than the graph declares, from now on.
+  void IgnoreDeclaredShapes() { compares_shapes_ = false; }
+
   // Makes the value known. UNSUPPORTED_SHAPE, UNSUPPORTED_DATATYPE: nothing makes it, or its rank
   // is open.
   Status Resolve(graph::ValueId id);
@@ -84,6 +87,8 @@ class GraphValues {
   std::vector<Operand> TakeCaptures() { return std::move(captures_); }
 
  private:
+  // Whether a tensor that a node makes is as declared, as Set says.
+  Status CheckMade(graph::ValueId id, const Operand& operand, bool is_inferable) const;
   Shape DeclaredShape(const graph::Value& value);
   Dim DeclaredExtent(const graph::Extent& extent, const std::string& value_name, size_t axis);
   Operand NewInput(const std::string& name, ElementType type, Shape shape);
@@ -97,7 +102,8 @@ class GraphValues {
   program::Program& program_;
   GraphValues* outer_;
   const std::unordered_set<graph::ValueId> outputs_;  // of the graph
-  std::vector<std::optional<Operand>> operands_;      // by ValueId
+  bool compares_shapes_ = true;
+  std::vector<std::optional<Operand>> operands_;  // by ValueId
   std::unordered_map<graph::ValueId, Sequence> sequences_;
   std::unordered_map<graph::ValueId, NonTensorValue> non_tensor_values_;
   std::unordered_map<graph::ValueId, OpenRank> open_ranks_;

@@ -44,6 +44,8 @@ Result<std::unique_ptr<Program>> LowerOnce(const Graph& graph, const FunctionSou
                          {*program, numbers, functions, check, is_emulated, &choices,
                           inputs.empty() ? nullptr : &symbols},
                          /*outer=*/nullptr, /*nesting=*/0);
+  // Support checks compare them: rewrites may not keep what is declared, and values need not.
+  lowering.values().IgnoreDeclaredShapes();
   Status status = lowering.DeclareInputs();
   symbols = SymbolsOf(*program, inputs);
   if (status.ok()) status = lowering.LowerNodes();
@@ -60,6 +62,7 @@ SupportAnswer AnswerOnce(const Graph& graph, const FunctionSource* functions,
   bool is_emulated = false;
   GraphLowering lowering(graph, {program, numbers, functions, check, is_emulated, &choices},
                          /*outer=*/nullptr, /*nesting=*/0);
+  if (carrier == Carrier::kValues) lowering.values().IgnoreDeclaredShapes();
   SupportAnswer answer;
   lowering.CheckSupportOfNodes(answer);
   lowering.CheckEdges(carrier, answer);

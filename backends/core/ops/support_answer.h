@@ -15,8 +15,11 @@ namespace onnxifi::ops {
 
 // What carries the inputs and outputs of a graph across the boundary.
 enum class Carrier : uint8_t {
-  kDescriptors,  // of the interface: tensors of numbers or bool
-  kValues,       // of the SDK's extension: anything
+  // Of the interface: tensors of numbers or bool, which the caller makes as large as the model
+  // declares. What nodes make has to have the declared ranks, and outputs the declared extents.
+  kDescriptors,
+  // Of the SDK's extension: anything. A value brings its shape, whatever is declared.
+  kValues,
 };
 
 struct SupportAnswer {

@@ -184,6 +184,47 @@ void OutputsWithADescriptorGoThere(Check& check) {
                "onnxGetRunValues does not tell the output without a descriptor alone.");
 }
 
+// A value brings its shape, so that what a file declares of an output or between nodes does not
+// count; a caller who makes the output does as the graph does.
+void OutputsHaveTheirOwnShapes(Check& check) {
+  Scene scene(check);
+  if (!scene.is_ready()) return;
+  const onnxGraph graph = InitForValues(check, scene,
+                                        ModelWriter()
+                                            .Input("x", ElementType::kFloat32, {2})
+                                            .Node("Relu", {"x"}, {"v"})
+                                            .Intermediate("v", ElementType::kFloat32, {2, 1})
+                                            .Node("Neg", {"v"}, {"y"})
+                                            .Output("y", ElementType::kFloat32, {3})
+                                            .Build());
+  if (graph == nullptr) return;
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, Set(check, graph, {Floats("x", {-1, 3})}),
+                     "onnxSetGraphValues");
+  const onnxEvent event = scene.StartRun(graph);
+  if (event == nullptr) return;
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS, check.library().onnxWaitEvent(event), "onnxWaitEvent");
+  Read read;
+  check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,
+                     check.extensions().get_run_values(event, Append, &read), "onnxGetRunValues");
+  if (!check.Expect(read.values.size() == 1, "onnxGetRunValues does not tell one output.")) return;
+  const onnx_file::DenseTensor& y = read.values[0].tensor;
+  check.Expect(
+      y.extents == std::vector<int64_t>({2}) && y.bytes == Floats("y", {-0.0F, -3}).tensor.bytes,
+      "The output has not the shape and numbers that follow from the input.");
+  std::array<float, 3> declared = {};
+  client::ValueList values;
+  const FileValue x = Floats("x", {-1, 3});
+  values.Add(x);
+  client::DescriptorList outputs;
+  const std::vector<int64_t> extents = {3};
+  outputs.Add("y", ElementType::kFloat32, extents, declared.data());
+  check.ExpectStatus(ONNXIFI_STATUS_MISMATCHING_SHAPE,
+                     check.extensions().set_graph_values(graph, 0, nullptr, values.count(),
+                                                         values.data(), 1, outputs.data()),
+                     "onnxSetGraphValues with a descriptor as declared, where the output is "
+                     "another");
+}
+
 void ValuesThatDoNotFitAreRefused(Check& check) {
   Scene scene(check);
   if (!scene.is_ready()) return;
@@ -312,6 +353,7 @@ constexpr InterfaceCase kCases[] = {
     {"values", "property_is_0_or_1", PropertyIsZeroOrOne},
     {"values", "values_come_out_as_they_went_in", ValuesComeOutAsTheyWentIn},
     {"values", "outputs_with_a_descriptor_go_there", OutputsWithADescriptorGoThere},
+    {"values", "outputs_have_their_own_shapes", OutputsHaveTheirOwnShapes},
     {"values", "values_that_do_not_fit_are_refused", ValuesThatDoNotFitAreRefused},
     {"values", "run_values_checks_its_arguments", RunValuesChecksItsArguments},
 };

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "backends/core/ops/lower_graph.h"
 #include "backends/core/ops/testing/run_operator.h"
 
 namespace onnxifi::ops {
@@ -421,11 +422,10 @@ TEST(ConstantTest, TakesASparseValue) {
   EXPECT_EQ(Numbers((*out)[0]), (std::vector<double>{0, 3, 0, 4}));
 }
 
-// y = axes + x, of which both sums and constants have one element; `of_constant` and `of_sum` are
-// what the graph declares.
-base::Result<std::vector<tensor::Tensor>> AddConstant(const Extents& of_constant,
-                                                      const Extents& of_sum,
-                                                      const Extents& of_output = {1}) {
+// y = -(axes + x), all of one element; `of_constant`, `of_sum` and `of_output` are what the graph
+// declares.
+graph::Graph AddConstant(const Extents& of_constant, const Extents& of_sum,
+                         const Extents& of_output = {1}) {
   graph::Graph graph;
   const auto add = [&graph](const char* name, const Extents& extents) {
     graph::Type type{.kind = graph::Type::Kind::kTensor, .element = ElementType::kInt64};
@@ -447,29 +447,60 @@ base::Result<std::vector<tensor::Tensor>> AddConstant(const Extents& of_constant
   negation.inputs = {sum};
   negation.outputs = {y};
   graph.nodes = {value, addition, negation};
-  return RunGraph(graph, {MakeTensor(ElementType::kInt64, {1}, {2})});
+  return graph;
 }
 
-// ONNX Runtime's model builder declares lists of one axis as scalars, and ONNX Runtime loads them.
-TEST(ConstantTest, HasItsOwnExtentsWhateverIsDeclared) {
-  const auto out = AddConstant({}, {1});
+// The refusal of a support check; empty: there is none.
+std::string Refusal(const graph::Graph& graph, Carrier carrier) {
+  const SupportAnswer answer =
+      LowerEachNode(graph, /*functions=*/nullptr, /*check=*/nullptr, carrier);
+  std::string text = answer.edges.ok() ? "" : answer.edges.Text();
+  for (const base::Status& status : answer.nodes) {
+    if (status.ok()) continue;
+    EXPECT_EQ(status.code(), base::Code::kMismatchingShape);
+    text += status.Text();
+  }
+  return text;
+}
+
+// Whatever is declared, y is -7 and has one element.
+void ExpectRuns(const graph::Graph& graph) {
+  EXPECT_EQ(Refusal(graph, Carrier::kValues), "");
+  const auto out = RunGraph(graph, {MakeTensor(ElementType::kInt64, {1}, {2})});
   ASSERT_TRUE(out.ok()) << out.status().Text();
   EXPECT_EQ((*out)[0].extents(), (Extents{1}));
   EXPECT_EQ(Numbers((*out)[0]), (std::vector<double>{-7}));
-  // Ranks that follow from inputs have to follow.
-  const auto refused = AddConstant({1}, {});
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.status().code(), base::Code::kMismatchingShape);
-  EXPECT_THAT(refused.status().Text(), HasSubstr("Value 'sum' is declared [] but is [1]."));
+}
+
+// ONNX Runtime's model builder declares lists of one axis as scalars, and ONNX Runtime loads them.
+TEST(DeclaredShapesTest, OfConstantsDoNotCount) {
+  const graph::Graph graph = AddConstant({}, {1});
+  EXPECT_EQ(Refusal(graph, Carrier::kDescriptors), "");
+  ExpectRuns(graph);
 }
 
 // Extents of what stands between nodes are left behind by tools that change these.
-TEST(DeclaredExtentsTest, CountOfOutputsAlone) {
-  EXPECT_TRUE(AddConstant({1}, {3}).ok());
-  const auto refused = AddConstant({1}, {1}, {2});
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.status().code(), base::Code::kMismatchingShape);
-  EXPECT_THAT(refused.status().Text(), HasSubstr("Value 'y' is declared [2] but is [1]."));
+TEST(DeclaredShapesTest, OfExtentsBetweenNodesDoNotCount) {
+  const graph::Graph graph = AddConstant({1}, {3});
+  EXPECT_EQ(Refusal(graph, Carrier::kDescriptors), "");
+  ExpectRuns(graph);
+}
+
+// ONNXIFI asks for both. Values bring their shapes, and ONNX Runtime gives what it computes:
+// PyTorch declares elements as lists of one, skl2onnx declares as many targets as there are
+// features.
+TEST(DeclaredShapesTest, OfRanksAndOutputsCountWhereCallersMakeTheOutputs) {
+  graph::Graph graph = AddConstant({1}, {});
+  // What follows is judged by what is declared.
+  EXPECT_EQ(Refusal(graph, Carrier::kDescriptors),
+            "Value 'sum' is declared [] but is [1].Value 'y' is declared [1] but is [].");
+  ExpectRuns(graph);
+  graph = AddConstant({1}, {1}, {2});
+  EXPECT_EQ(Refusal(graph, Carrier::kDescriptors), "Value 'y' is declared [2] but is [1].");
+  ExpectRuns(graph);
+  graph = AddConstant({1}, {1}, {1, 1});
+  EXPECT_EQ(Refusal(graph, Carrier::kDescriptors), "Value 'y' is declared [1, 1] but is [1].");
+  ExpectRuns(graph);
 }
 
 }  // namespace
