@@ -116,6 +116,10 @@ def linear():
         yield node_case("ms_de" + name + "_no_zero", "DequantizeLinear", [y, scalar[0]])
     y = integers(random, (3, 7), "int32", -999, 999)
     yield node_case("ms_dequantizelinear_int32", "DequantizeLinear", [y, numpy.array(0.01, "float32")])
+    # The first quotient is 68.514, and as float16 the tie 68.5.
+    halves = numpy.array([69.25, 91.5, -72.25, 3.5], "float16")
+    half_scale = numpy.array(1.0107421875, "float16")
+    yield node_case("ms_quantizelinear_float16", "QuantizeLinear", [halves, half_scale, numpy.int8(0)])
     for dtype in (ml_dtypes.int4, ml_dtypes.uint4):
         name = f"ms_dequantizelinear_{numpy.dtype(dtype).name}"
         y = random.integers(0, 8, (4, 6)).astype(dtype)

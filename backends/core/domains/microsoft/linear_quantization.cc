@@ -32,7 +32,10 @@ Status Define(Definition& d, const char* op_type, Definition::Attributes attribu
   return base::Ok();
 }
 
-Status DefineQuantize(Definition& d) { return Define(d, "QuantizeLinear", {}); }
+// ONNX Runtime divides float16, too, as float32.
+Status DefineQuantize(Definition& d) {
+  return Define(d, "QuantizeLinear", {{"precision", static_cast<int64_t>(ElementType::kFloat32)}});
+}
 Status DefineDequantize(Definition& d) { return Define(d, "DequantizeLinear", {}); }
 
 constexpr model::DomainOperator kOperators[] = {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "backends/core/ops/testing/run_operator.h"
 
@@ -111,6 +112,25 @@ TEST(QuantizationPrecisionTest, DividesInThePrecisionOfTheScaleUnlessToldOtherwi
                             {Given({1}, {4101.9}), Given({}, {8}, ElementType::kFloat16)}});
     ASSERT_TRUE(out.ok()) << out.status().Text();
     EXPECT_EQ(Numbers((*out)[0])[0], expected);
+  }
+}
+
+// 69.25 / 1.0107421875 = 68.514 is the tie 68.5 as float16, and 61 / 1.0078125 = 60.527 is the tie
+// 60.5 as bfloat16. Before attribute precision no version asks for that rounding.
+TEST(QuantizationPrecisionTest, RoundsQuotientsOfSixteenBitFloatsOnceBeforeVersion23) {
+  for (const auto& [type, x, scale] : {std::tuple(ElementType::kFloat16, 69.25, 1.0107421875),
+                                       std::tuple(ElementType::kBfloat16, 61.0, 1.0078125)}) {
+    for (const auto& [version, rounds_once] :
+         {std::pair(19, true), std::pair(21, true), std::pair(23, false)}) {
+      auto out = RunOperator(
+          {"QuantizeLinear",
+           version,
+           {},
+           {Given({1}, {x}, type), Given({}, {scale}, type), Given({}, {0}, ElementType::kInt8)}});
+      ASSERT_TRUE(out.ok()) << out.status().Text();
+      const double once = std::nearbyint(x / scale);
+      EXPECT_EQ(Numbers((*out)[0])[0], rounds_once ? once : once - 1);
+    }
   }
 }
 

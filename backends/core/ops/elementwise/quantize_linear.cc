@@ -30,7 +30,9 @@ Result<ElementType> QuantizedType(const Lowering& lowering) {
 }
 
 // Attribute `precision`, else the type of the scale; float8e8m0 scales are powers of two and leave
-// x its own precision. Integers divide as real numbers, which float64 holds.
+// x its own precision. Integers divide as real numbers, which float64 holds. Versions without the
+// attribute name no precision: 16-bit floats divide as float32, so that the quotient is rounded
+// once, as runtimes do; as float16, one int8 weight in a hundred became its neighbour.
 Result<ElementType> DivisionType(const Lowering& lowering) {
   const ElementType x = lowering.In(0).type();
   ElementType otherwise = lowering.In(1).type();
@@ -38,6 +40,10 @@ Result<ElementType> DivisionType(const Lowering& lowering) {
     otherwise = tensor::IsFloat(x) ? x : ElementType::kFloat32;
   }
   if (otherwise == ElementType::kInt32) otherwise = ElementType::kFloat64;
+  constexpr int kFirstVersionWithPrecision = 23;
+  if (lowering.version() < kFirstVersionWithPrecision && tensor::BitWidth(otherwise) == 16) {
+    otherwise = ElementType::kFloat32;
+  }
   ONNXIFI_ASSIGN_OR_RETURN(ElementType type, TypeAttribute(lowering, "precision", otherwise));
   if (tensor::IsFloat(type) && tensor::BitWidth(type) >= 16) return type;
   return lowering.InvalidModel("Precision " + std::string(Name(type)) +
