@@ -2,8 +2,8 @@
 //
 // Casts that need no table of cases. Plain loops that the compiler turns into each target's vector
 // code: between integers, from integers to floats, between floats. In vectors: to and from the
-// 16-bit floats; from float32 and float64 to integers, in vectors whose lanes are all in the range
-// of int32.
+// 16-bit floats and narrower ones; from float32 and float64 to integers, in vectors whose lanes are
+// all in the range of int32.
 
 #include <type_traits>
 
@@ -19,6 +19,7 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/engine/lanes-inl.h"
+#include "backends/cpu/engine/narrow_floats-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
@@ -264,6 +265,7 @@ Loop FindCast(ElementType from, ElementType to) {
     case ElementType::kFloat32:
       if (to == ElementType::kFloat16) return kToFloat16;
       if (to == ElementType::kBfloat16) return RunToBfloat16;
+      if (const Loop narrow = FindToNarrow(to); narrow != nullptr) return narrow;
       if (const Loop truncate = FindTruncate<float>(to); truncate != nullptr) return truncate;
       return FindWide<float>(to);
     case ElementType::kFloat64:
@@ -276,6 +278,9 @@ Loop FindCast(ElementType from, ElementType to) {
     case ElementType::kBool:
       return FindFromInteger<uint8_t>(to);
     default:
+      if (to == ElementType::kFloat32) {
+        if (const Loop narrow = FindFromNarrow(from); narrow != nullptr) return narrow;
+      }
       return tensor::VisitInteger(
           from, [to]<typename From>(From) -> Loop { return FindFromInteger<From>(to); });
   }

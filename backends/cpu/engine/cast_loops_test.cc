@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loops to and from bfloat16 and from floats to integers give what the scalar conversion gives, bit
-// for bit, for every number of lanes around a vector, on every instruction set of the processor.
+// Loops to and from bfloat16 and narrower floats and from floats to integers give what the scalar
+// conversion gives, bit for bit, for every number of lanes around a vector, on every instruction
+// set of the processor.
 
 #include <gtest/gtest.h>
 
@@ -42,14 +43,14 @@ std::vector<uint32_t> Codes() {
 
 template <typename To, typename From>
 std::vector<To> Converted(ElementType from_type, ElementType to_type, const From* from,
-                          int64_t lanes) {
+                          int64_t lanes, bool saturate = true) {
   std::vector<To> result(static_cast<size_t>(lanes) + 1, To(77));
   const Loop loop = FindCastLoop(from_type, to_type);
   EXPECT_NE(loop, nullptr);
   loop({reinterpret_cast<std::byte*>(result.data()),
         {reinterpret_cast<const std::byte*>(from), nullptr, nullptr},
         lanes,
-        1,
+        saturate ? uint64_t{1} : uint64_t{0},
         to_type,
         from_type});
   EXPECT_EQ(result.back(), To(77)) << "written beyond " << lanes << " lanes";
@@ -141,6 +142,55 @@ TEST(CastLoopsTest, FloatsAreTruncatedAsOneByOne) {
     ExpectTruncated<double, uint32_t>(ElementType::kFloat64, ElementType::kUint32);
     ExpectTruncated<double, int64_t>(ElementType::kFloat64, ElementType::kInt64);
     ExpectTruncated<double, uint64_t>(ElementType::kFloat64, ElementType::kUint64);
+  });
+}
+
+// Around each number of the format and each midpoint, and Codes(): bit for bit the scalar
+// conversion.
+template <class Format>
+void ExpectNarrowed(ElementType type) {
+  std::vector<float> wide;
+  for (const uint32_t code : Codes()) wide.push_back(std::bit_cast<float>(code));
+  std::vector<uint8_t> codes;
+  for (uint32_t code = 0; code < 2 * Format::kSignBit; ++code) {
+    codes.push_back(static_cast<uint8_t>(code));
+    const float value = Format::Decode(code);
+    const float next = Format::Decode(code + 1);
+    for (const float x : {value, value * 0.5F + next * 0.5F}) {
+      for (const float end :
+           {-std::numeric_limits<float>::infinity(), x, std::numeric_limits<float>::infinity()}) {
+        wide.push_back(std::nextafter(x, end));
+      }
+    }
+  }
+  for (int64_t lanes = 0; lanes <= static_cast<int64_t>(wide.size());
+       lanes = lanes < kMaxLanes ? lanes + 1 : lanes * 2) {
+    for (const bool saturate : {false, true}) {
+      const auto found = Converted<uint8_t>(ElementType::kFloat32, type,
+                                            wide.data() + wide.size() - lanes, lanes, saturate);
+      for (size_t k = 0; k < found.size(); ++k) {
+        const float x = wide[wide.size() - found.size() + k];
+        ASSERT_EQ(found[k], Format::Encode(x, saturate)) << x << ", saturate " << saturate;
+      }
+    }
+  }
+  const auto back = Converted<float>(type, ElementType::kFloat32, codes.data(),
+                                     static_cast<int64_t>(codes.size()));
+  for (size_t k = 0; k < codes.size(); ++k) {
+    ASSERT_EQ(std::bit_cast<uint32_t>(back[k]), std::bit_cast<uint32_t>(Format::Decode(codes[k])));
+  }
+}
+
+TEST(CastLoopsTest, ToAndFromFloatsOfEightBitsAndLessAsOneByOne) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    ExpectNarrowed<tensor::Float8E4M3FnFormat>(ElementType::kFloat8E4M3Fn);
+    ExpectNarrowed<tensor::Float8E4M3FnuzFormat>(ElementType::kFloat8E4M3Fnuz);
+    ExpectNarrowed<tensor::Float8E5M2Format>(ElementType::kFloat8E5M2);
+    ExpectNarrowed<tensor::Float8E5M2FnuzFormat>(ElementType::kFloat8E5M2Fnuz);
+    ExpectNarrowed<tensor::Float6E2M3Format>(ElementType::kFloat6E2M3);
+    ExpectNarrowed<tensor::Float6E3M2Format>(ElementType::kFloat6E3M2);
+    ExpectNarrowed<tensor::Float4E2M1Format>(ElementType::kFloat4E2M1);
   });
 }
 
