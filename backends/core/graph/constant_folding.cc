@@ -57,11 +57,11 @@ bool HasSubgraph(const Node& node) {
   return has_subgraph;
 }
 
-// Whether a node makes floats of a matrix of integers of a byte and less. It stays: a device may
-// multiply the integers, and else folds the step that the node becomes.
+// Whether a node makes floats of a matrix of integers of a byte and less, ONNX's operator or the
+// one of its name in another domain. It stays: a device may multiply the integers, and else folds
+// the step that the node becomes.
 bool DequantizesWeights(const Node& node, const Graph& graph) {
-  if (node.op_type != "DequantizeLinear" || !node.domain.empty() || node.inputs.empty() ||
-      node.inputs[0] == kNoValue) {
+  if (node.op_type != "DequantizeLinear" || node.inputs.empty() || node.inputs[0] == kNoValue) {
     return false;
   }
   const std::optional<tensor::Tensor>& weights =

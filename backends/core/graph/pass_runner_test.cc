@@ -188,6 +188,24 @@ TEST(ConstantFoldingTest, KeepsWhatGradientDifferentiates) {
   EXPECT_FALSE(graph.values[static_cast<size_t>(sum)].constant);
 }
 
+TEST(ConstantFoldingTest, KeepsDequantizedMatricesOfEveryDomain) {
+  for (const char* domain : {"", "com.microsoft"}) {
+    GraphBuilder builder("main");
+    const ValueId numbers = builder.AddConstant(tensor::Tensor::FromValues<int8_t>(
+        tensor::ElementType::kInt8, {2, 2}, std::vector<int8_t>{1, -2, 3, -4}));
+    const ValueId scale = builder.AddConstant("scale", {0.5F});
+    const ValueId weights = builder.AddNode("DequantizeLinear", {numbers, scale});
+    builder.LastNode().domain = domain;
+    builder.SetOutputs({weights});
+    Graph graph = builder.Take();
+    AddEvaluator evaluator;
+    ConstantFolding pass(evaluator);
+    ASSERT_TRUE(RunPass(pass, graph).ok());
+    EXPECT_EQ(evaluator.calls, 0) << "domain '" << domain << "'";
+    EXPECT_EQ(graph.nodes.size(), 1u);
+  }
+}
+
 TEST(ConstantFoldingTest, ComputesWithFewNumbersAtOnceAndWithManyAlone) {
   GraphBuilder builder("main");
   const ValueId a = builder.AddConstant("a", {1});
