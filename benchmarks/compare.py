@@ -407,11 +407,9 @@ def run_model(model, threads, arguments, loads, place):
             del loaded[name]
             running.pop(name).close()
     steps = None
-    if _WITHOUT in running and measurements.OURS in running and has_same_steps(running, model):
-        for engine in running.values():
-            engine.close()
-        return None
     try:
+        if _WITHOUT in running and measurements.OURS in running and has_same_steps(running, model):
+            return None
         is_cuda = cuda_memory.is_on_device(arguments.device)
         least = (_CUDA_WARM_UP, _CUDA_RUNS) if is_cuda else (1, 1)
         times = take_turns(running, arguments.rounds, arguments.turn_ms, *least)
