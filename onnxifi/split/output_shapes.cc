@@ -15,6 +15,7 @@
 #include "backends/core/model/protobuf_cleanup.h"
 #include "backends/core/model/wire_scanner.h"
 #include "onnxifi/split/default_domain.h"
+#include "onnxifi/split/domain_imports.h"
 #include "onnxifi/split/lifted_data.h"
 #include "onnxifi/split/node_signer.h"
 #include "onnxifi/split/value_inference.h"
@@ -169,6 +170,7 @@ Result<std::unique_ptr<OutputShapes>> OutputShapes::Read(std::span<const std::by
   for (const GivenWeight& weight : weights) *constants.Add() = TensorOf(weight);
   graph.mutable_initializer()->Swap(&constants);
   WriteDefaultDomain(parts->model);
+  AddDomainImports(parts->model);
   return std::unique_ptr<OutputShapes>(new OutputShapes(std::move(parts)));
 }
 

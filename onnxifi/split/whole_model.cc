@@ -19,6 +19,7 @@
 #include "backends/core/model/protobuf_cleanup.h"
 #include "backends/core/model/wire_scanner.h"
 #include "onnxifi/split/default_domain.h"
+#include "onnxifi/split/domain_imports.h"
 #include "onnxifi/split/lifted_data.h"
 #include "onnxifi/split/node_signer.h"
 #include "onnxifi/split/placement.h"
@@ -316,6 +317,7 @@ Result<std::unique_ptr<WholeModel>> WholeModel::Read(std::span<const std::byte> 
     for (onnx::NodeProto& node : *function.mutable_node()) lifted.Restore(node);
   }
   WriteDefaultDomain(parts->model);
+  AddDomainImports(parts->model);
   ONNXIFI_RETURN_IF_ERROR(parts->SortNodes());
   parts->frame = FrameOf(parts->model);
   parts->IndexConstants();
