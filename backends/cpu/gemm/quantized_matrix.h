@@ -89,6 +89,9 @@ void MultiplyQuantized(const QuantizedProduct& product, const Epilogue& epilogue
 // first; the others are 0.
 void DequantizePanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, float* panel);
 
+// With more rows, panels take less time than MultiplyQuantized; 0 where they always do.
+int64_t MostQuantizedRows(const QuantizedLayout& layout);
+
 }  // namespace onnxifi::gemm
 
 #endif  // ONNXIFI_BACKENDS_CPU_GEMM_QUANTIZED_MATRIX_H_

@@ -20,8 +20,6 @@ namespace {
 
 using base::Status;
 
-// More take longer than panels do.
-constexpr int64_t kMaxFewRows = 4 * gemm::kMaxQuantizedRows;
 // Numbers of a matrix; smaller ones are done before another thread has begun.
 constexpr int64_t kWorthAThread = 65536;
 
@@ -97,7 +95,9 @@ class BoundQuantizedWeights final : public device::BoundKernel {
   static constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
   static constexpr int64_t kMaxPanels = 8;
 
-  bool HasFewRows() const { return lines_.count() * lines_.rows() <= kMaxFewRows; }
+  bool HasFewRows() const {
+    return lines_.count() * lines_.rows() <= gemm::MostQuantizedRows(matrix_.layout);
+  }
 
   int64_t ThreadFloats() const { return panels_at_once_ * panel_floats_; }
   int64_t ScratchFloats() const {
