@@ -204,6 +204,43 @@ void AddConditions(const onnx::GraphProto& graph, std::unordered_set<std::string
   }
 }
 
+// Puts the number that follows in the place of a declared one, where they differ.
+void Correct(const onnx::TypeProto& follows, onnx::TypeProto& declared) {
+  if (!HasShape(follows) || !HasShape(declared)) return;
+  const onnx::TensorShapeProto& known = follows.tensor_type().shape();
+  onnx::TensorShapeProto& shape = *declared.mutable_tensor_type()->mutable_shape();
+  if (known.dim_size() != shape.dim_size()) return;
+  for (int axis = 0; axis < known.dim_size(); ++axis) {
+    onnx::TensorShapeProto::Dimension& dim = *shape.mutable_dim(axis);
+    if (known.dim(axis).has_dim_value() && dim.has_dim_value()) {
+      dim.set_dim_value(known.dim(axis).dim_value());
+    }
+  }
+}
+
+// Optimizers leave extents of values whose nodes they have changed. Devices go by what follows, and
+// what is cut between them is declared so.
+void CorrectExtents(onnx::ModelProto& model, const Schemas& schemas,
+                    const onnx::ShapeInferenceOptions& options) {
+  onnx::GraphProto& graph = *model.mutable_graph();
+  if (graph.value_info().empty()) return;
+  google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> declared;
+  declared.Swap(graph.mutable_value_info());
+  try {
+    onnx::shape_inference::DataValueMap numbers;
+    onnx::shape_inference::InferShapes(model, &schemas, options, &numbers);
+  } catch (const std::exception&) {
+    // Without what is declared nothing follows.
+    graph.clear_value_info();
+  }
+  const std::unordered_map<std::string, onnx::TypeProto*> follows = TypesOf(graph);
+  for (onnx::ValueInfoProto& value : declared) {
+    const auto type = follows.find(value.name());
+    if (type != follows.end()) Correct(*type->second, *value.mutable_type());
+  }
+  graph.mutable_value_info()->Swap(&declared);
+}
+
 }  // namespace
 
 Result<InferredValues> InferValues(onnx::ModelProto& model) {
@@ -214,6 +251,7 @@ Result<InferredValues> InferValues(onnx::ModelProto& model) {
   try {
     onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0,
                                         /*data_prop_val=*/true);
+    CorrectExtents(model, schemas, options);
     // What is found of one loop may tell more of the next.
     do {
       numbers.clear();

@@ -123,5 +123,25 @@ TEST(ValueInference, StaysSilentOnWhatNobodyDefines) {
   EXPECT_EQ(Describe(*values, "known"), "FLOAT [2, 3]");
 }
 
+// As optimizers leave them behind; of an operator that nobody knows nothing follows.
+TEST(ValueInference, ExtentsBetweenNodesAreThoseThatFollow) {
+  onnx::ModelProto model = EmptyModel();
+  onnx::GraphProto& graph = *model.mutable_graph();
+  AddInput(graph, "x", onnx::TensorProto::FLOAT, {"2", "batch"});
+  AddNode(graph, "Neg", {"x"}, {"t"}).clear_domain();
+  AddNode(graph, "Exp", {"t"}, {"y"}).clear_domain();
+  AddNode(graph, "NobodysOperator", {"y"}, {"z"});
+  for (const char* name : {"t", "z"}) {
+    AddInput(graph, name, onnx::TensorProto::FLOAT, {"5", "7"});
+    *graph.add_value_info() = graph.input(graph.input_size() - 1);
+    graph.mutable_input()->RemoveLast();
+  }
+  const base::Result<InferredValues> values = InferValues(model);
+  ASSERT_TRUE(values.ok()) << values.status().Text();
+  EXPECT_EQ(Describe(*values, "t"), "FLOAT [2, 7]");
+  EXPECT_EQ(Describe(*values, "y"), "FLOAT [2, 7]");
+  EXPECT_EQ(Describe(*values, "z"), "FLOAT [5, 7]");
+}
+
 }  // namespace
 }  // namespace onnxifi::split
