@@ -304,6 +304,10 @@ class Population(unittest.TestCase):
             limits, missing = compare.find_limits(library, "cpu", None, 4)
             self.assertEqual((limits.gflops, missing), (7, None))
 
+    def test_what_is_left_out_is_told_where_nothing_is_compared(self):
+        report = {"engines": ["onnxifi"], "results": [], "left_out": ["No step differs."], "summaries": []}
+        self.assertEqual(comparison_text.make_tables(report), "No model was compared.\nNo step differs.")
+
     def test_unknown_share_of_slow_steps_is_no_number(self):
         figures = {"median_ms": 1, "best_ms": 1, "first_result_ms": 1, "peak_mib": 1}
         entry = {**_result(0.5), "model": "m", "compared_with": "float64", "engines": {"onnxifi": figures}}

@@ -25,7 +25,7 @@ def make_tables(report):
     """The figures as text: times, then load and memory, then the sums."""
     names, results = report["engines"], report["results"]
     if not results:
-        return "No model was compared."
+        return "\n".join(["No model was compared.", *report["left_out"]])
     width = max(len(result["model"]) for result in results)
 
     def cells(result, *keys):
