@@ -28,9 +28,9 @@ program::ValueType ValueTypeOf(const graph::Type& type);
 // The reverse, for the definitions of functions.
 graph::Type TypeOf(const program::ValueType& value);
 
-// Refuses what is not as declared; extents count where both sides are numbers, unless they do not
-// at all (`has_extents`). Ranks inside
-// sequences are often declared as something else than they turn out to be, and do not count.
+// Refuses what is not as declared. Extents count where both sides are numbers, and only with
+// `has_extents`. Ranks inside of sequences are often declared as something else than they turn out
+// to be, and do not count.
 // MISMATCHING_DATATYPE, MISMATCHING_SHAPE.
 Status CheckFits(const graph::Value& declared, const Operand& operand, bool has_extents);
 Status CheckFits(const graph::Value& declared, const program::ValueType& type);
