@@ -27,6 +27,7 @@ void LimitIsa(threads::Isa isa) {
   }
   // Processors with AVX2 and without AVX-512 have them too, but those are newer than AVX2.
   processor::AllowByteProducts(isa == threads::Isa::kAvx512);
+  processor::AllowByteTiles(false);
   hwy::DisableTargets(best - 1);
   // Asked for what is supported, Highway 1.0 chooses among all that the processor has.
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());

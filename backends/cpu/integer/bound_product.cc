@@ -15,6 +15,7 @@
 #include "backends/core/reference/column.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/runtime.h"
+#include "backends/cpu/integer/byte_packing.h"
 #include "backends/cpu/integer/depthwise.h"
 #include "backends/cpu/integer/requantize.h"
 #include "backends/cpu/processor/processor.h"

@@ -2,10 +2,11 @@
 //
 // ByteGemm: a block of rows times two vectors of columns stays in registers over the whole depth.
 // Four bytes of a row are broadcast, and multiplied with four bytes of each column. Processors with
-// VNNI have one instruction for that. Older ones have one that adds two products in 16 bits, where
-// large columns would saturate: what is too large is split off when columns are packed, and
-// multiplied by itself. Where that is much, and on other processors, bytes are taken apart into
-// those at even and at odd places as 16-bit integers, whose products no instruction saturates.
+// VNNI have one instruction for that; those with AMX have one for tiles of 16 rows (tile_block.h).
+// Older ones have one that adds two products in 16 bits, where large columns would saturate: what
+// is too large is split off when columns are packed, and multiplied by itself. Where that is much,
+// and on other processors, bytes are taken apart into those at even and at odd places as 16-bit
+// integers, whose products no instruction saturates.
 
 #include "backends/cpu/integer/byte_gemm.h"
 
@@ -16,6 +17,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "backends/cpu/integer/tile_block.h"
+#include "backends/cpu/integer/used_tiles.h"
 #include "backends/cpu/processor/processor.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -394,6 +397,91 @@ void MultiplyPanel(Block block, const ByteProduct& product, int vectors, const F
   }
 }
 
+#if HWY_TARGET == HWY_AVX3
+// Fewer rows, or fewer quads of a piece, are sooner done in vectors.
+constexpr int64_t kLeastTileRows = 8;
+constexpr int64_t kLeastTileQuads = 4;
+
+bool AreWorthTiles(const ByteProduct& product, const PanelLayout& layout) {
+  return product.rows >= kLeastTileRows && layout.quads >= kLeastTileQuads * product.pieces;
+}
+
+// What the sums of a block begin with.
+void StartSums(const Block& block, int64_t rows, int vectors, int32_t* sums) {
+  const Tag d;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int v = 0; v < vectors; ++v, sums += kTileColumns) {
+      const int64_t column = v * kTileColumns;
+      Sums sum = hn::Mul(hn::Set(d, block.row_terms[r]), hn::LoadU(d, block.column_sums + column));
+      if (block.row_sums != nullptr) {
+        const Sums terms = hn::LoadU(d, block.column_terms + column);
+        sum = hn::Add(sum, hn::Mul(hn::Set(d, block.row_sums[r]), terms));
+      }
+      hn::Store(sum, d, sums);
+    }
+  }
+}
+
+// Blocks of rows in tiles. In a block that is not full, the last row stands for those that are
+// missing; what is left after the last block is done in vectors.
+void MultiplyPanelInTiles(Block block, const ByteProduct& product, int vectors, Finish finish,
+                          const TileFunctions& tiles) {
+  static_assert(kTileColumns == HWY_MAX_BYTES / sizeof(int32_t));
+  HWY_ALIGN int32_t sums[kMaxTileBlockRows * kVectors * kTileColumns + kSumSlack];
+  const uint8_t* rows[kMaxTileBlockRows];
+  TileBlock tile_block = {
+      rows, 0, vectors, 0, block.b, block.piece_offsets, block.pieces, block.piece_quads, sums};
+  const int64_t run = product.run > 0 ? product.run : product.rows;
+  int64_t place = product.place;
+  const uint8_t* first_of_run = product.a - place * product.a_stride;
+  int64_t left = product.rows;
+  while (left >= kLeastTileRows) {
+    const int64_t now = std::min(left, kMaxTileBlockRows);
+    const int64_t of_tiles = now > kTileRows ? kMaxTileBlockRows : kTileRows;
+    const bool is_even = now == of_tiles && run - place >= now;
+    for (int64_t r = 0; r < now; ++r) {
+      rows[r] = first_of_run + place * product.a_stride;
+      if (++place < run) continue;
+      place = 0;
+      first_of_run += product.run_stride;
+    }
+    std::fill(rows + now, rows + of_tiles, rows[now - 1]);
+    tile_block.row_tiles = static_cast<int>(of_tiles / kTileRows);
+    tile_block.stride = is_even ? product.a_stride : 0;
+    StartSums(block, now, vectors, sums);
+    std::fill(sums + now * vectors * kTileColumns, sums + of_tiles * vectors * kTileColumns, 0);
+    tiles.multiply(tile_block);
+    if (finish.how == nullptr) {
+      for (int64_t r = 0; r < now; ++r, block.c += block.c_stride) {
+        for (int v = 0; v < vectors; ++v) {
+          StoreFirst(hn::Load(Tag(), sums + (r * vectors + v) * kTileColumns),
+                     std::min(kTileColumns, block.columns - v * kTileColumns),
+                     block.c + v * kTileColumns);
+        }
+      }
+    } else {
+      SumBlock& bytes = finish.bytes;
+      bytes.sums = sums;
+      bytes.sum_stride = vectors * kTileColumns;
+      bytes.rows = now;
+      finish.requantize(*finish.how, bytes);
+      bytes.result += now * bytes.result_stride;
+      if (bytes.added != nullptr) bytes.added += now * bytes.added_stride;
+    }
+    block.row_terms += now;
+    if (block.row_sums != nullptr) block.row_sums += now;
+    left -= now;
+  }
+  if (left == 0) return;
+  ByteProduct rest = product;
+  rest.place = place;
+  block.a = rest.a = first_of_run + place * product.a_stride;
+  rest.rows = left;
+  if (rest.run == 0) rest.run = product.rows;
+  MultiplyPanel<ByBytes>(block, rest, vectors, finish);
+}
+#endif
+
 void MoveOn(int64_t columns, Finish& finish) {
   if (finish.how == nullptr) return;
   SumBlock& bytes = finish.bytes;
@@ -409,6 +497,11 @@ void MultiplyRows(const ByteProduct& product, const PanelLayout& layout, const R
   const int64_t lanes = Lanes();
   const int64_t panel_columns = kVectors * lanes;
   const int8_t* panel = product.b;
+#if HWY_TARGET == HWY_AVX3
+  const TileFunctions* tiles = layout.multiplier == MultiplierKind::kBytes ? UsedTiles() : nullptr;
+  if (tiles != nullptr && !AreWorthTiles(product, layout)) tiles = nullptr;
+  if (tiles != nullptr) tiles->begin();
+#endif
   for (int64_t column = 0; column < product.columns;
        column += panel_columns, panel += layout.size_bytes()) {
     const int64_t columns = std::min(panel_columns, product.columns - column);
@@ -431,6 +524,13 @@ void MultiplyRows(const ByteProduct& product, const PanelLayout& layout, const R
     block.row_sums = product.row_sums;
     if (product.column_terms != nullptr) block.column_terms = product.column_terms + column;
     const int vectors = columns > lanes ? 2 : 1;
+#if HWY_TARGET == HWY_AVX3
+    if (tiles != nullptr) {
+      MultiplyPanelInTiles(block, product, vectors, finish, *tiles);
+      MoveOn(columns, finish);
+      continue;
+    }
+#endif
 #if ONNXIFI_HAS_BYTE_PRODUCTS
     if (layout.multiplier == MultiplierKind::kBytes) {
       MultiplyPanel<ByBytes>(block, product, vectors, finish);
@@ -456,7 +556,12 @@ void MultiplyRows(const ByteProduct& product, const PanelLayout& layout, const R
     MultiplyPanel<AnyMultiplier>(block, product, vectors, finish);
     MoveOn(columns, finish);
   }
+#if HWY_TARGET == HWY_AVX3
+  if (tiles != nullptr) tiles->end();
+#endif
 }
+
+bool CanUseTiles() { return HWY_TARGET == HWY_AVX3; }
 
 MultiplierKind ChooseMultiplier(bool has_byte_products) {
   if (ONNXIFI_HAS_BYTE_PRODUCTS && has_byte_products) return MultiplierKind::kBytes;
@@ -468,115 +573,6 @@ int64_t RowsOfBlock(MultiplierKind kind) {
   if (kind == MultiplierKind::kBytes) return ByBytes::kRows;
 #endif
   return kind == MultiplierKind::kPairs ? ByPairs::kRows : AnyMultiplier::kRows;
-}
-
-// Four rows of B, of which `count` <= 4 are there, to quads of `columns` columns.
-void InterleaveRows(const uint8_t* const* rows, int count, int64_t columns, uint8_t flip,
-                    uint8_t* target) {
-  int64_t column = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<uint8_t, 16> d;
-  const hn::RepartitionToWide<decltype(d)> d16;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (lanes == 16 && count == 4) {
-    const auto flips = hn::Set(d, flip);
-    for (; column + lanes <= columns; column += lanes) {
-      const auto load = [&](int k)
-                            HWY_ATTR { return hn::Xor(hn::LoadU(d, rows[k] + column), flips); };
-      const auto r0 = load(0), r1 = load(1), r2 = load(2), r3 = load(3);
-      const auto low01 = hn::BitCast(d16, hn::InterleaveLower(d, r0, r1));
-      const auto low23 = hn::BitCast(d16, hn::InterleaveLower(d, r2, r3));
-      const auto high01 = hn::BitCast(d16, hn::InterleaveUpper(d, r0, r1));
-      const auto high23 = hn::BitCast(d16, hn::InterleaveUpper(d, r2, r3));
-      uint8_t* to = target + column * kQuad;
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d16, low01, low23)), d, to);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d16, low01, low23)), d, to + 16);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d16, high01, high23)), d, to + 32);
-      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d16, high01, high23)), d, to + 48);
-    }
-  }
-#endif
-  for (; column < columns; ++column) {
-    for (int k = 0; k < static_cast<int>(kQuad); ++k) {
-      target[column * kQuad + k] =
-          k < count ? static_cast<uint8_t>(rows[k][column] ^ flip) : uint8_t{0};
-    }
-  }
-}
-
-// Adds the elements of each of `columns` quads to the column's sum.
-void AddQuads(const int8_t* quads, int64_t columns, int32_t* sums) {
-  for (int64_t column = 0; column < columns; ++column) {
-    int32_t sum = 0;
-    for (int k = 0; k < static_cast<int>(kQuad); ++k) sum += quads[column * kQuad + k];
-    sums[column] += sum;
-  }
-}
-
-void Copy(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* target) {
-  const Tag8 d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto flips = hn::Set(d, flip);
-  int64_t k = 0;
-  for (; k + lanes <= count; k += lanes) {
-    hn::StoreU(hn::Xor(hn::LoadU(d, source + k), flips), d, target + k);
-  }
-  for (; k < count; ++k) target[k] = static_cast<uint8_t>(source[k] ^ flip);
-}
-
-#if HWY_TARGET != HWY_SCALAR
-// The first `count` bytes of a vector, and zeros. Nothing behind them is read.
-HWY_INLINE hn::Vec<Tag8> LoadFirst(const uint8_t* bytes, int64_t count) {
-  const Tag8 d;
-#if HWY_TARGET == HWY_AVX3
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, bytes);
-#else
-  HWY_ALIGN uint8_t lanes[HWY_MAX_BYTES] = {};
-  std::memcpy(lanes, bytes, static_cast<size_t>(count));
-  return hn::Load(d, lanes);
-#endif
-}
-#endif
-
-// Of pieces of `length` bytes.
-int32_t SumPieces(const uint8_t* row, const int64_t* offsets, int64_t pieces, int64_t length) {
-  uint64_t sum = 0;
-#if HWY_TARGET == HWY_SCALAR
-  for (int64_t piece = 0; piece < pieces; ++piece) {
-    for (int64_t k = 0; k < length; ++k) sum += row[offsets[piece] + k];
-  }
-#else
-  const Tag8 d;
-  const hn::Repartition<uint64_t, Tag8> d64;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto sums = hn::Zero(d64);
-  for (int64_t piece = 0; piece < pieces; ++piece) {
-    const uint8_t* const bytes = row + offsets[piece];
-    int64_t k = 0;
-    for (; k + lanes <= length; k += lanes) {
-      sums = hn::Add(sums, hn::SumsOf8(hn::LoadU(d, bytes + k)));
-    }
-    if (k < length) {
-      sums = hn::Add(sums, hn::SumsOf8(LoadFirst(bytes + k, length - k)));
-    }
-  }
-  sum = hn::GetLane(hn::SumOfLanes(d64, sums));
-#endif
-  return static_cast<int32_t>(static_cast<uint32_t>(sum));
-}
-
-void SumAllRows(const ByteProduct& product, int32_t* sums) {
-  const int64_t* const offsets = product.piece_offsets != nullptr ? product.piece_offsets : &kAtRow;
-  const int64_t length = product.depth / product.pieces;
-  const int64_t run = product.run > 0 ? product.run : product.rows;
-  int64_t place = product.place;
-  const uint8_t* first_of_run = product.a - place * product.a_stride;
-  for (int64_t r = 0; r < product.rows; ++r) {
-    sums[r] = SumPieces(first_of_run + place * product.a_stride, offsets, product.pieces, length);
-    if (++place < run) continue;
-    place = 0;
-    first_of_run += product.run_stride;
-  }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -591,10 +587,7 @@ HWY_EXPORT(Lanes);
 HWY_EXPORT(MultiplyRows);
 HWY_EXPORT(ChooseMultiplier);
 HWY_EXPORT(RowsOfBlock);
-HWY_EXPORT(InterleaveRows);
-HWY_EXPORT(AddQuads);
-HWY_EXPORT(Copy);
-HWY_EXPORT(SumAllRows);
+HWY_EXPORT(CanUseTiles);
 
 int64_t Panels(int64_t columns) { return (columns + PanelColumns() - 1) / PanelColumns(); }
 
@@ -602,37 +595,23 @@ MultiplierKind Multiplier() {
   return HWY_DYNAMIC_DISPATCH(ChooseMultiplier)(processor::HasByteProducts());
 }
 
-PanelLayout LayoutOf(int64_t depth, int64_t pieces) {
-  return {PanelColumns(), pieces * Quads(depth / pieces), Multiplier()};
-}
-
-// The quad of `columns` columns from `column` on, its elements less than four at the end of a
-// piece.
-void PackQuads(const ByteMatrix& b, int64_t quad, int64_t column, int64_t columns,
-               uint8_t* target) {
-  const int64_t length = b.depth / b.pieces;
-  const int64_t piece = quad / Quads(length), in_piece = quad % Quads(length) * kQuad;
-  const auto count = static_cast<int>(std::min(kQuad, length - in_piece));
-  const int64_t* offsets = b.depth_offsets + piece * length + in_piece;
-  const uint8_t* rows[kQuad] = {};
-  for (int k = 0; k < count; ++k) rows[k] = b.data + offsets[k] + column * b.column_stride;
-  if (b.column_stride == 1) {
-    HWY_DYNAMIC_DISPATCH(InterleaveRows)(rows, count, columns, b.flip, target);
-    return;
-  }
-  for (int64_t c = 0; c < columns; ++c) {
-    for (int k = 0; k < static_cast<int>(kQuad); ++k) {
-      target[c * kQuad + k] =
-          k < count ? static_cast<uint8_t>(rows[k][c * b.column_stride] ^ b.flip) : uint8_t{0};
-    }
-  }
+bool HasTiles() {
+  return HWY_DYNAMIC_DISPATCH(CanUseTiles)() && Multiplier() == MultiplierKind::kBytes &&
+         UsedTiles() != nullptr;
 }
 
 }  // namespace
 
+PanelLayout LayoutOf(int64_t depth, int64_t pieces) {
+  return {PanelColumns(), pieces * Quads(depth / pieces), Multiplier()};
+}
+
 int64_t PanelColumns() { return kPanelVectors * HWY_DYNAMIC_DISPATCH(Lanes)(); }
 
-int64_t BlockRows() { return HWY_DYNAMIC_DISPATCH(RowsOfBlock)(Multiplier()); }
+int64_t BlockRows() {
+  if (HasTiles()) return kTileRows;
+  return HWY_DYNAMIC_DISPATCH(RowsOfBlock)(Multiplier());
+}
 
 double MultiplyAddsPerSecond() {
   // Four bytes of each lane in two units at about 3 GHz, or in so many times as many instructions.
@@ -641,11 +620,13 @@ double MultiplyAddsPerSecond() {
   const double times = kind == MultiplierKind::kBytes   ? 1
                        : kind == MultiplierKind::kPairs ? 2.5
                                                         : 4;
-  return lanes * 4 * 2 * 3e9 / times;
+  constexpr double kOfTiles = 8;
+  return (HasTiles() ? kOfTiles : 1) * lanes * 4 * 2 * 3e9 / times;
 }
 
 std::string MultiplierName() {
   const MultiplierKind kind = Multiplier();
+  if (HasTiles()) return std::string(processor::VectorName()) + " with AMX";
   return std::string(processor::VectorName()) + (kind == MultiplierKind::kBytes ? " with VNNI"
                                                  : kind == MultiplierKind::kPairs
                                                      ? ", pairs in 16 bits"
@@ -658,34 +639,9 @@ int64_t PanelBytes(int64_t depth, int64_t pieces) { return LayoutOf(depth, piece
 
 int64_t PackedBytes(int64_t depth, int64_t columns, int64_t pieces) {
   constexpr int64_t kLine = 64;
-  return (Panels(columns) * PanelBytes(depth, pieces) + kLine - 1) / kLine * kLine;
-}
-
-void PackPanels(const ByteMatrix& b, int64_t first_panel, int64_t end_panel, int8_t* packed,
-                int32_t* column_sums) {
-  const PanelLayout layout = LayoutOf(b.depth, b.pieces);
-  const int64_t width = layout.columns;
-  for (int64_t panel = first_panel; panel < end_panel; ++panel) {
-    const int64_t columns = std::min(width, b.columns - panel * width);
-    int8_t* const first = packed + panel * layout.size_bytes();
-    int8_t* target = first + layout.quads_at();
-    int32_t* sums = column_sums + panel * width;
-    std::fill_n(sums, width, 0);
-    for (int64_t quad = 0; quad < layout.quads; ++quad, target += width * kQuad) {
-      PackQuads(b, quad, panel * width, columns, reinterpret_cast<uint8_t*>(target));
-      std::memset(target + columns * kQuad, 0, static_cast<size_t>((width - columns) * kQuad));
-      HWY_DYNAMIC_DISPATCH(AddQuads)(target, columns, sums);
-    }
-    layout.Finish(first);
-  }
-}
-
-void CopyBytes(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* target) {
-  HWY_DYNAMIC_DISPATCH(Copy)(source, count, flip, target);
-}
-
-void SumRows(const ByteProduct& product, int32_t* sums) {
-  HWY_DYNAMIC_DISPATCH(SumAllRows)(product, sums);
+  // The last tile of a piece is read as a whole.
+  const int64_t slack = HasTiles() ? (kTileQuads - 1) * PanelColumns() * kQuad : 0;
+  return (Panels(columns) * PanelBytes(depth, pieces) + slack + kLine - 1) / kLine * kLine;
 }
 
 void Multiply(const ByteProduct& product) {

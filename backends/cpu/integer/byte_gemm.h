@@ -26,18 +26,8 @@ double MultiplyAddsPerSecond();
 // What multiplies, for reports: "AVX3 with VNNI".
 std::string MultiplierName();
 
-// B[depth, columns] in the order in which memory has it.
-struct ByteMatrix {
-  const uint8_t* data;
-  int64_t depth;
-  int64_t columns;
-  // Offset of element k: a table, so that several axes are one depth.
-  const int64_t* depth_offsets;
-  int64_t column_stride;
-  uint8_t flip;  // of every element: 0x80, or 0
-  int64_t pieces = 1;
-};
-
+// What a panel of such a depth has, for the processor at hand.
+PanelLayout LayoutOf(int64_t depth, int64_t pieces);
 // The depth consists of `pieces` of the same length, each filled up to whole quads. Bytes of one
 // packed panel, and of those for a whole B, a multiple of a cache line.
 int64_t PanelBytes(int64_t depth, int64_t pieces = 1);
@@ -45,14 +35,6 @@ int64_t PackedBytes(int64_t depth, int64_t columns, int64_t pieces = 1);
 // Columns of a whole number of panels: how long tables of columns are.
 int64_t PaddedColumns(int64_t columns);
 
-// B as panels [panel][quad][PanelColumns()][kQuad], filled up with 0, each with what its multiplier
-// needs beside them, and the sum of each column's elements. Writes panels [first_panel, end_panel)
-// of `packed` and `column_sums`, which point to the first of all.
-void PackPanels(const ByteMatrix& b, int64_t first_panel, int64_t end_panel, int8_t* packed,
-                int32_t* column_sums);
-
-// Copies bytes, each with `flip` applied.
-void CopyBytes(const uint8_t* source, int64_t count, uint8_t flip, uint8_t* target);
 // C[r, c] = sum of A[r, k] * B[k, c] + row_terms[r] * column_sums[c]
 //           + row_sums[r] * column_terms[c], modulo 2^32
 struct ByteProduct {
@@ -79,8 +61,6 @@ struct ByteProduct {
   int64_t run_stride = 0;
 };
 void Multiply(const ByteProduct& product);
-// The sum of the elements of each row of A. What fills pieces up is not read.
-void SumRows(const ByteProduct& product, int32_t* sums);
 // Sums become bytes block by block instead, while they are in the L1 cache; `c` is not looked at.
 // Of `bytes`, sums, rows and columns are those of the product.
 void MultiplyAndRequantize(const ByteProduct& product, const Requantization& how,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of bytes against sums in 64-bit integers, on every instruction set of the processor,
-// with and without instructions for bytes.
+// with and without instructions for bytes and tiles.
 
 #include "backends/cpu/integer/byte_gemm.h"
 
@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/processor/processor.h"
-#include "backends/cpu/processor/testing/each_target.h"
+#include "backends/cpu/integer/byte_packing.h"
+#include "backends/cpu/integer/testing/imitated_tiles.h"
 
 namespace onnxifi::integer {
 namespace {
@@ -31,18 +31,6 @@ struct Case {
   uint8_t flip = 0;            // of B
   Values values = Values::kAny;
 };
-
-template <class Body>
-void ForEachMultiplier(const Body& body) {
-  processor::ForEachTarget([&](const char* target) {
-    for (const bool is_allowed : {false, true}) {
-      processor::AllowByteProducts(is_allowed);
-      if (is_allowed && !processor::HasByteProducts()) continue;
-      body(std::string(target) + (is_allowed ? " with byte products" : ""));
-    }
-    processor::AllowByteProducts(true);
-  });
-}
 
 void Check(const Case& test) {
   std::mt19937 random(static_cast<uint32_t>(test.rows * 31 + test.depth * 7 + test.columns));
@@ -119,8 +107,8 @@ void Check(const Case& test) {
 TEST(ByteGemmTest, MultipliesMatricesOfAnyExtents) {
   ForEachMultiplier([](const std::string& name) {
     SCOPED_TRACE(name);
-    for (const int64_t rows : {1, 2, 3, 5, 13, 14, 15, 29}) {
-      for (const int64_t depth : {1, 3, 4, 5, 64, 67}) {
+    for (const int64_t rows : {1, 2, 3, 5, 7, 8, 13, 14, 15, 16, 17, 29, 32, 45, 75}) {
+      for (const int64_t depth : {1, 3, 4, 5, 16, 64, 67, 129}) {
         for (const int64_t columns : {1, 7, 15, 16, 17, 31, 32, 33, 70}) {
           Check({rows, depth, columns, /*has_row_sums=*/(rows + depth + columns) % 2 == 0});
         }
@@ -164,6 +152,7 @@ TEST(ByteGemmTest, SaturatesNothing) {
     for (const Values values : {Values::kMax, Values::kMin}) {
       for (const int64_t depth : {2, 4, 1024, 70'000}) {
         Check({3, depth, 35, false, false, 0, values});
+        Check({17, depth, 35, false, false, 0, values});
       }
     }
   });
@@ -175,7 +164,7 @@ TEST(ByteGemmTest, TakesPiecesOfRowsInRuns) {
     SCOPED_TRACE(name);
     std::mt19937 random(11);
     for (const int64_t length : {1, 3, 4, 21, 66, 130}) {
-      for (const int64_t run : {1, 6, 14, 31}) {
+      for (const int64_t run : {1, 6, 14, 31, 40}) {
         SCOPED_TRACE("pieces of " + std::to_string(length) + ", runs of " + std::to_string(run));
         constexpr int64_t kPieces = 3, kColumns = 37, kRows = 33;
         constexpr int64_t kStride = 5;  // pieces of neighbouring rows overlap

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "backends/cpu/integer/byte_packing.h"
+
 namespace onnxifi::integer {
 
 void Columns::Pack(const uint8_t* b, std::byte* packed, device::Parallel& parallel) const {

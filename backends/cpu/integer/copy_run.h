@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/cpu/integer/byte_gemm.h"
+#include "backends/cpu/integer/byte_packing.h"
 
 namespace onnxifi::integer {
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "backends/cpu/device.h"
+#include "backends/cpu/integer/testing/imitated_tiles.h"
 #include "backends/cpu/processor/processor.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
@@ -587,27 +588,24 @@ class RandomProduct {
 };
 
 TEST(RandomProductTest, AgreesWithSumsOfIntegers) {
-  processor::ForEachTarget([](const char* target) {
-    for (const bool is_allowed : {false, true}) {
-      processor::AllowByteProducts(is_allowed);
-      if (is_allowed && !processor::HasByteProducts()) continue;
-      SCOPED_TRACE(std::string(target) + (is_allowed ? " with byte products" : ""));
-      int requantized = 0, with_function = 0, in_pieces = 0, large = 0;
-      for (uint32_t seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
-        SCOPED_TRACE(seed);
-        RandomProduct product(seed);
-        if (product.IsSmall()) product.Check();
-        if (product.is_requantized()) ++requantized;
-        if (product.is_requantized() && product.has_byte_function()) ++with_function;
-        if (product.Did("read in pieces")) ++in_pieces;
-        if (product.HasLargeKernelPerChannel() && product.Did("a kernel per channel")) ++large;
-      }
-      EXPECT_GT(requantized, 40);
-      EXPECT_GT(with_function, 8);
-      EXPECT_GT(in_pieces, 8);
-      EXPECT_GE(large, 2);
+  integer::ForEachMultiplier([](const std::string& multiplier) {
+    SCOPED_TRACE(multiplier);
+    int requantized = 0, with_function = 0, in_pieces = 0, large = 0, in_tiles = 0;
+    for (uint32_t seed = 0; seed < 400 && !testing::Test::HasFailure(); ++seed) {
+      SCOPED_TRACE(seed);
+      RandomProduct product(seed);
+      if (product.IsSmall()) product.Check();
+      if (product.is_requantized()) ++requantized;
+      if (product.is_requantized() && product.has_byte_function()) ++with_function;
+      if (product.Did("read in pieces")) ++in_pieces;
+      if (product.Did("AMX")) ++in_tiles;
+      if (product.HasLargeKernelPerChannel() && product.Did("a kernel per channel")) ++large;
     }
-    processor::AllowByteProducts(true);
+    EXPECT_GT(requantized, 40);
+    EXPECT_GT(with_function, 8);
+    EXPECT_GT(in_pieces, 8);
+    EXPECT_GE(large, 2);
+    EXPECT_EQ(in_tiles > 100, multiplier.ends_with("tiles"));
   });
 }
 

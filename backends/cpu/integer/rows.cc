@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/integer/byte_packing.h"
 #include "backends/cpu/integer/copy_run.h"
 #include "backends/cpu/integer/panel_layout.h"
 

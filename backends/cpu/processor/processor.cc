@@ -11,6 +11,9 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/processor/processor.cc"
@@ -82,6 +85,31 @@ std::atomic<int64_t> stated_l1 = 0;
 std::atomic<int64_t> stated_l2 = 0;
 
 std::atomic<bool> allows_byte_products = true;
+std::atomic<bool> allows_byte_tiles = true;
+
+#if defined(__x86_64__) && defined(__linux__)
+// AMX_TILE and AMX_INT8, AVX-512 of bytes beside them, and the parts of a thread's state that the
+// system keeps.
+bool AskForByteTiles() {
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(1, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  constexpr uint32_t kOsxsave = uint32_t{1} << 27;
+  if ((ecx & kOsxsave) == 0) return false;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  constexpr uint32_t kTiles = uint32_t{3} << 24;
+  constexpr uint32_t kAvx512bw = uint32_t{1} << 30;
+  if ((edx & kTiles) != kTiles || (ebx & kAvx512bw) == 0) return false;
+  uint32_t kept = 0, high = 0;
+  __asm__ volatile("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+  constexpr uint32_t kTileState = uint32_t{3} << 17;
+  if ((kept & kTileState) != kTileState) return false;
+  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, which older systems' headers lack; XFEATURE_XTILEDATA.
+  constexpr int64_t kAskFor = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kAskFor, kTileData) == 0;
+}
+#else
+bool AskForByteTiles() { return false; }
+#endif
 
 int64_t BytesOf(const std::atomic<int64_t>& stated, int64_t Caches::*own) {
   const int64_t bytes = stated.load(std::memory_order_relaxed);
@@ -115,6 +143,14 @@ bool HasByteProducts() {
 }
 
 void AllowByteProducts(bool is_allowed) { allows_byte_products = is_allowed; }
+
+bool HasByteTiles() {
+  if (!allows_byte_tiles.load(std::memory_order_relaxed)) return false;
+  static const bool has_them = AskForByteTiles();
+  return has_them;
+}
+
+void AllowByteTiles(bool is_allowed) { allows_byte_tiles = is_allowed; }
 
 const char* VectorName() { return HWY_DYNAMIC_DISPATCH(Name)(); }
 

@@ -35,6 +35,11 @@ double MultiplyAddsPerCycle();
 bool HasByteProducts();
 // Before the first kernel is made; tests also between kernels.
 void AllowByteProducts(bool is_allowed);
+// Whether it has tiles of bytes (AMX), the system lets this process use them, and kernels may. The
+// first call asks the system for that, for all threads of the process.
+bool HasByteTiles();
+// As AllowByteProducts().
+void AllowByteTiles(bool is_allowed);
 // The name of those vectors for reports: "AVX3" is Highway's of AVX-512.
 const char* VectorName();
 
