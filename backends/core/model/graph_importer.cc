@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/core/graph/own_attributes.h"
 #include "backends/core/model/node_order.h"
 #include "backends/core/model/refusal.h"
 #include "backends/core/model/schema.h"
@@ -305,7 +306,7 @@ Status GraphImporter::ImportAttribute(const AttributeProto& proto, const Schema*
                                       Scope& scope, Attributes& attributes) {
   const std::string& name = proto.name();
   if (name.empty()) return Invalid("An attribute has no name.");
-  if (schema != nullptr && !schema->Knows(name)) {
+  if (schema != nullptr && !schema->Knows(name) && name != graph::kMayRoundToBytes) {
     NoteIgnored(name, *schema);
     return base::Ok();
   }

@@ -68,6 +68,7 @@ class BodyText {
   void operator()(const Contract& contract) {
     text_ += "    inner " + tensor::ToString(contract.inner) + ", accumulator " +
              std::string(tensor::Name(contract.accumulator)) + "\n";
+    if (contract.may_round_to_bytes) text_ += "    may round to bytes\n";
     if (contract.form != Contract::Form::kMatMul) {
       text_ +=
           contract.form == Contract::Form::kConv ? "    convolution of " : "    transposed of ";

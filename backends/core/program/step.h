@@ -99,6 +99,9 @@ struct Contract {
   std::vector<int64_t> strides, dilations;
   Dims pads_begin;
   int64_t group = 1;
+  // kMatMul with a B that is dequantized in blocks: a permission to round A to bytes, with a scale
+  // for each block of a row, where fast algorithms are permitted.
+  bool may_round_to_bytes = false;
 };
 
 // Window: a reduction over a sliding window; reads[0] is X[N, C, spatial], a view over its own

@@ -30,6 +30,8 @@ struct QuantizedProduct : ConstantMatrix {
   PerBlock scale;
   std::optional<PerBlock> zero_point;
   int64_t block;  // of the scale and the zero point
+  // Rows may be rounded to bytes.
+  bool may_round_rows = false;
 };
 
 }  // namespace onnxifi::matmul

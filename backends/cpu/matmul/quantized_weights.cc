@@ -262,6 +262,8 @@ Result<QuantizedProduct> DescribeQuantizedWeights(const device::Facts& facts) {
   ONNXIFI_ASSIGN_OR_RETURN(QuantizedProduct weights,
                            DescribeDequantization(facts, matrix, PrologueReader(facts, matrix)));
   if (weights.numbers != 1) return Refuse("The matrix is loaded at other coordinates.");
+  weights.may_round_rows =
+      facts.program.has_fast_algorithms && facts.step.As<program::Contract>()->may_round_to_bytes;
   return weights;
 }
 

@@ -2,7 +2,8 @@
 //
 // The kernel of QuantizedWeights: threads divide the columns. Few rows are multiplied with the
 // numbers as they are read; for more, panels of columns are dequantized, as many as stay in the L2
-// cache, and multiplied with all rows.
+// cache, and multiplied with all rows. Where rows may be rounded to bytes they are, some hundred at
+// a time, and panels are of bytes.
 
 #include "backends/cpu/matmul/quantized_weights_kernel.h"
 
@@ -10,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/cpu/gemm/byte_blocks.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/gemm/grid.h"
 #include "backends/cpu/matmul/row_lines.h"
@@ -44,8 +46,17 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     // its panels itself.
     work_ = lines_.count() == 1 ? gemm::Work{lines_.rows(), 1, weights.depth, panels}
                                 : gemm::Work{lines_.count(), lines_.rows(), weights.depth, panels};
+    are_rows_rounded_ = weights.may_round_rows && gemm::HasByteBlocks() &&
+                        weights.columns >= kLeastRoundedColumns &&
+                        lines_.rows() >= gemm::LeastByteBlockRows(layout);
+    if (are_rows_rounded_) {
+      rounded_at_once_ = std::min(lines_.rows(), kMaxRoundedRows);
+      const int64_t byte_panels =
+          (weights.columns + gemm::kBytePanelColumns - 1) / gemm::kBytePanelColumns;
+      work_ = {1, rounded_at_once_, weights.depth, byte_panels};
+    }
     grid_ = gemm::ChooseGrid(work_, runtime.pool().thread_count());
-    runtime.work_memory().Reserve(ScratchFloats() * kFloatBytes);
+    runtime.work_memory().Reserve(ScratchBytes());
   }
 
   bool ReadsAtRun(int read) const override {
@@ -57,14 +68,15 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     const int64_t rows = lines_.count() * lines_.rows();
     return std::to_string(rows) + (rows == 1 ? " row, " : " rows, ") +
            std::to_string(matrix_.layout.bits) + " bits in blocks of " +
-           std::to_string(std::min(weights_.block, weights_.depth)) + ", " +
+           std::to_string(std::min(weights_.block, weights_.depth)) +
+           (are_rows_rounded_ ? ", rows rounded to bytes, " : ", ") +
            std::string(processor::VectorName());
   }
 
   Status Run(device::Addresses addresses) const override {
     if (lines_.count() == 0 || lines_.rows() == 0) return base::Ok();
     ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
-                             runtime_.work_memory().Lend(ScratchFloats() * kFloatBytes));
+                             runtime_.work_memory().Lend(ScratchBytes()));
     auto* const scratch = reinterpret_cast<float*>(lease.data());
     gemm::Epilogue epilogue = epilogue_.At(addresses);
     if (const auto& addend = epilogue_.addend()) {
@@ -73,6 +85,12 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     }
     const float* const x = gemm::FloatsAt(addresses, x_);
     float* const y = gemm::FloatsAt(addresses, y_);
+    if (are_rows_rounded_) {
+      for (int64_t line = 0; line < lines_.count(); ++line) {
+        RunRounded(x, y, epilogue, lines_.BeginOf(line), lease.data());
+      }
+      return base::Ok();
+    }
     if (!HasFewRows()) {
       RunPanels(x, y, epilogue, scratch);
       return base::Ok();
@@ -94,6 +112,10 @@ class BoundQuantizedWeights final : public device::BoundKernel {
  private:
   static constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
   static constexpr int64_t kMaxPanels = 8;
+  // Rounding a row takes as long as so many of its products save.
+  static constexpr int64_t kLeastRoundedColumns = 512;
+  // So that what they are rounded to stays in a cache.
+  static constexpr int64_t kMaxRoundedRows = 256;
 
   bool HasFewRows() const {
     return lines_.count() * lines_.rows() <= gemm::MostQuantizedRows(matrix_.layout);
@@ -103,6 +125,55 @@ class BoundQuantizedWeights final : public device::BoundKernel {
   int64_t ScratchFloats() const {
     if (HasFewRows()) return gemm::kMaxQuantizedRows * gemm::ArrangedSize(matrix_.layout);
     return gemm::ThreadsOf(grid_, runtime_.pool()) * ThreadFloats();
+  }
+
+  // Of the rows that are rounded at a time, before the panels of the threads.
+  int64_t RoundedBytes() const {
+    return rounded_at_once_ * gemm::ByteRowLayout(matrix_.layout).size_bytes();
+  }
+  int64_t BytePanelBytes() const { return gemm::BytePanelLayout(matrix_.layout).size_bytes(); }
+
+  int64_t ScratchBytes() const {
+    if (!are_rows_rounded_) return ScratchFloats() * kFloatBytes;
+    return RoundedBytes() + gemm::ThreadsOf(grid_, runtime_.pool()) * BytePanelBytes();
+  }
+
+  // The rows of a line.
+  void RunRounded(const float* x, float* y, const gemm::Epilogue& epilogue,
+                  const RowLines::Offsets& begin, std::byte* scratch) const {
+    const RowLines::Offsets& distance = lines_.distance();
+    const int64_t row_bytes = gemm::ByteRowLayout(matrix_.layout).size_bytes();
+    for (int64_t first = 0; first < lines_.rows(); first += rounded_at_once_) {
+      const int64_t count = std::min(rounded_at_once_, lines_.rows() - first);
+      runtime_.pool().For(count, kWorthAThread / weights_.depth + 1, [&](int64_t row, int64_t end) {
+        for (; row < end; ++row) {
+          gemm::RoundRow(matrix_.layout, x + begin.x + (first + row) * distance.x,
+                         scratch + row * row_bytes);
+        }
+      });
+      gemm::Epilogue of_rows = epilogue;
+      if (epilogue.addend != nullptr) of_rows.addend += begin.addend + first * distance.addend;
+      MultiplyRounded(scratch, count, y + begin.y + first * distance.y, of_rows,
+                      scratch + RoundedBytes());
+    }
+  }
+
+  void MultiplyRounded(const std::byte* rows, int64_t count, float* y,
+                       const gemm::Epilogue& epilogue, std::byte* panels) const {
+    gemm::ForParts(work_, grid_, runtime_.pool(), [&](int64_t thread, const gemm::Part& part) {
+      std::byte* const panel = panels + thread * BytePanelBytes();
+      for (int64_t number = part.first_panel; number < part.end_panel; ++number) {
+        const int64_t column = number * gemm::kBytePanelColumns;
+        const int64_t columns = std::min(gemm::kBytePanelColumns, weights_.columns - column);
+        gemm::FillBytePanel(matrix_, column, columns, panel);
+        gemm::Epilogue of_columns = epilogue;
+        if (epilogue.bias != nullptr) of_columns.bias += column;
+        if (epilogue.addend != nullptr) of_columns.addend += column;
+        gemm::MultiplyByteBlocks(
+            {matrix_.layout, rows, count, panel, columns, y + column, lines_.distance().y},
+            of_columns);
+      }
+    });
   }
 
   void RunFewRows(const float* x, float* y, int64_t rows, const gemm::Epilogue& epilogue,
@@ -181,6 +252,8 @@ class BoundQuantizedWeights final : public device::BoundKernel {
   const RowLines lines_;
   int64_t panel_floats_;
   int64_t panels_at_once_;
+  bool are_rows_rounded_ = false;
+  int64_t rounded_at_once_ = 0;
   gemm::Work work_;
   gemm::Grid grid_;
 };

@@ -7,9 +7,13 @@
 
 #include "backends/core/domains/microsoft/microsoft.h"
 #include "backends/core/domains/microsoft/quantization.h"
+#include "backends/core/graph/own_attributes.h"
 
 namespace onnxifi::microsoft {
 namespace {
+
+// Of attribute accuracy_level: that of int8.
+constexpr int64_t kAccuracyOfBytes = 4;
 
 Status CheckBits(const Definition& d, int64_t bits) {
   if (bits == 2 || bits == 4 || bits == 8) return base::Ok();
@@ -83,7 +87,11 @@ Status DefineMatMulNBits(Definition& d) {
                       {{"axis", int64_t{1}}, {"block_size", block}});
   }
   const Value a = wide == type ? d.In(0) : d.Cast(d.In(0), wide);
-  Value result = d.MatMul(a, d.Transpose(weights, {1, 0}));
+  // accuracy_level 4: A may be quantized in blocks like B's.
+  const bool may_round = d.Int("accuracy_level") == kAccuracyOfBytes && !d.Has(4);
+  Definition::Attributes attributes;
+  if (may_round) attributes.emplace_back(graph::kMayRoundToBytes, int64_t{1});
+  Value result = d.Apply("MatMul", {a, d.Transpose(weights, {1, 0})}, std::move(attributes));
   if (d.Has(5)) result = d.Add(result, wide == type ? d.In(5) : d.Cast(d.In(5), wide));
   d.Return(0, wide == type ? result : d.Cast(result, type));
   return base::Ok();

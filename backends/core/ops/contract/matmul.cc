@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/core/graph/own_attributes.h"
 #include "backends/core/ops/contract/product.h"
 #include "backends/core/ops/registry.h"
 
@@ -79,6 +80,7 @@ Status LowerMatMul(Lowering& lowering) {
   const ElementType type = axes.a.type();
   StepBuilder step(lowering, axes.out);
   program::Contract contract = MatMulContract(axes);
+  contract.may_round_to_bytes = lowering.Int(graph::kMayRoundToBytes, 0) != 0;
   const Expr sum = SumOfProducts(step, {axes.a}, {axes.b}, tensor::ArithmeticType(type), contract);
   FinishProduct(lowering, step, std::move(contract), Cast(sum, type));
   return base::Ok();

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ByteBlocks: four bytes of a row are broadcast and multiplied with those of each column; a block's
+// sums become floats times both scales. Columns are turned into a panel once for many rows: words
+// of a column, of eight numbers of 4 bits or four of 8, lie side by side then. A word's low halves
+// of bytes come before the high ones, which is where the rows have their even and odd elements.
+
+#include "backends/cpu/gemm/byte_blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <cfloat>
+#include <cstring>
+#include <utility>
+
+#include "backends/cpu/processor/processor.h"
+#include "backends/cpu/transpose/transpose.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/gemm/byte_blocks.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+#include "backends/cpu/gemm/epilogue-inl.h"
+#include "backends/cpu/gemm/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace onnxifi::gemm {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kQuad = 4;
+constexpr int64_t kFloatBytes = sizeof(float);
+// Where a panel's numbers of 4 and 8 bits have their zero.
+constexpr int32_t kMiddleOf4 = 8, kMiddleOf8 = 128;
+
+int32_t MiddleOf(const QuantizedLayout& layout) {
+  return layout.bits == 4 ? kMiddleOf4 : kMiddleOf8;
+}
+
+#if HWY_TARGET == HWY_AVX3
+
+using Tag = hn::ScalableTag<float>;
+using Vec = hn::Vec<Tag>;
+using IntTag = hn::ScalableTag<int32_t>;
+using Ints = hn::Vec<IntTag>;
+
+constexpr int64_t kLanes = HWY_MAX_BYTES / kFloatBytes;
+constexpr int kVectors = kBytePanelColumns / kLanes;
+
+bool CanMultiply() { return true; }
+
+// The `count` elements of a block, at most as many as it has.
+void RoundBlock(const float* x, int64_t count, int64_t block, int bits, int8_t* bytes, float* scale,
+                int32_t* sum) {
+  const Tag d;
+  const hn::Rebind<int8_t, Tag> d8;
+  Vec largest = hn::Zero(d), not_finite = hn::Zero(d);
+  for (int64_t k = 0; k < count; k += kLanes) {
+    const Vec elements = LoadFirst(d, x + k, std::min(kLanes, count - k));
+    largest = hn::Max(largest, hn::Abs(elements));
+    not_finite = hn::MulAdd(elements, hn::Zero(d), not_finite);
+  }
+  // Of what is smaller, the inverse is infinite; it is rounded to 0.
+  constexpr float kSteps = 127;
+  constexpr float kSmallest = kSteps / FLT_MAX * 2;
+  const float magnitude = hn::GetLane(hn::MaxOfLanes(d, largest));
+  const bool is_rounded = magnitude > kSmallest;
+  *scale = (is_rounded ? magnitude / kSteps : 0) + hn::GetLane(hn::SumOfLanes(d, not_finite));
+  const Vec inverse = hn::Set(d, is_rounded ? kSteps / magnitude : 0);
+  Ints sums = hn::Zero(IntTag());
+  for (int64_t k = 0; k < block; k += kLanes) {
+    Ints rounded = hn::Zero(IntTag());
+    if (k < count) {
+      const Vec elements = LoadFirst(d, x + k, std::min(kLanes, count - k));
+      rounded = hn::NearestInt(hn::Mul(elements, inverse));
+    }
+    sums = hn::Add(sums, rounded);
+    auto of_bytes = hn::DemoteTo(d8, rounded);
+    if (bits == 4) {
+      constexpr int8_t kHalves[] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
+      of_bytes = hn::TableLookupBytes(of_bytes, hn::LoadU(d8, kHalves));
+    }
+    hn::StoreU(of_bytes, d8, bytes + k);
+  }
+  *sum = hn::GetLane(hn::SumOfLanes(IntTag(), sums));
+}
+
+void RoundAll(const QuantizedLayout& layout, const float* x, std::byte* row) {
+  const ByteRowLayout places(layout);
+  auto* const bytes = reinterpret_cast<int8_t*>(row);
+  auto* const scales = reinterpret_cast<float*>(row + places.scales_at());
+  auto* const sums = reinterpret_cast<int32_t*>(row + places.sums_at());
+  for (int64_t number = 0; number < places.blocks(); ++number) {
+    const int64_t k = number * layout.block;
+    RoundBlock(x + k, std::clamp<int64_t>(layout.depth - k, 0, layout.block), layout.block,
+               layout.bits, bytes + k, scales + number, sums + number);
+  }
+}
+
+void FillPanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, std::byte* panel) {
+  const QuantizedLayout& layout = matrix.layout;
+  const BytePanelLayout places(layout);
+  const IntTag d;
+  if (count < kBytePanelColumns) {
+    std::memset(panel, 0, static_cast<size_t>(places.size_bytes()));
+  }
+  const auto side_by_side = [&](const void* from, int64_t stride, int64_t rows, void* to) {
+    transpose::Transpose(static_cast<const std::byte*>(from), stride, static_cast<std::byte*>(to),
+                         kBytePanelColumns, rows, count, kFloatBytes);
+  };
+  side_by_side(matrix.Scales(first), layout.column_blocks(), places.blocks(),
+               panel + places.scales_at());
+  if (layout.has_zeros) {
+    side_by_side(matrix.Zeros(first), layout.column_blocks(), places.blocks(),
+                 panel + places.zeros_at());
+  }
+  const int64_t words = layout.padded_depth() * layout.bits / 32;
+  constexpr int64_t kWordsAtOnce = 16;
+  HWY_ALIGN int32_t some[kWordsAtOnce * kBytePanelColumns] = {};
+  auto* to = reinterpret_cast<int32_t*>(panel);
+  for (int64_t word = 0; word < words; word += kWordsAtOnce) {
+    const int64_t now = std::min(kWordsAtOnce, words - word);
+    side_by_side(matrix.Numbers(first) + word * kFloatBytes, layout.column_bytes() / kFloatBytes,
+                 now, some);
+    for (int64_t k = 0; k < now; ++k) {
+      for (int v = 0; v < kVectors; ++v) {
+        const Ints numbers = hn::Load(d, some + k * kBytePanelColumns + v * kLanes);
+        if (layout.bits == 4) {
+          const Ints low = hn::Set(d, 0x0F0F0F0F);
+          hn::Store(hn::And(numbers, low), d, to + v * kLanes);
+          hn::Store(hn::And(hn::ShiftRight<4>(numbers), low), d,
+                    to + kBytePanelColumns + v * kLanes);
+        } else {
+          const Ints top = hn::Set(d, static_cast<int32_t>(0x80808080U));
+          hn::Store(hn::Xor(numbers, top), d, to + v * kLanes);
+        }
+      }
+      to += kBytePanelColumns * (layout.bits == 4 ? 2 : 1);
+    }
+  }
+}
+
+template <int rows, bool has_zeros>
+HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
+                               const Epilogue& epilogue) {
+  const Tag d;
+  const IntTag di;
+  const QuantizedLayout& layout = product.layout;
+  const ByteRowLayout in_row(layout);
+  const BytePanelLayout in_panel(layout);
+  const int64_t stride = in_row.size_bytes();
+  const std::byte* const first = product.rows + row * stride;
+  const auto* numbers = reinterpret_cast<const int32_t*>(product.panel);
+  const auto* scales = reinterpret_cast<const float*>(product.panel + in_panel.scales_at());
+  const auto* zeros = reinterpret_cast<const float*>(product.panel + in_panel.zeros_at());
+  const auto number_at = [&](int r, int64_t at) HWY_ATTR {
+    int32_t number;
+    std::memcpy(&number, first + r * stride + at, sizeof(number));
+    return number;
+  };
+  const auto float_at = [&](int r, int64_t at) HWY_ATTR {
+    float number;
+    std::memcpy(&number, first + r * stride + at, sizeof(number));
+    return number;
+  };
+  const int32_t middle = MiddleOf(layout);
+  Vec total[rows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) total[r][v] = hn::Zero(d);
+  }
+  const int64_t blocks = in_row.blocks();
+  int64_t at = 0;
+  for (int64_t block = 0; block < blocks; ++block) {
+    const int64_t of_block = block * kFloatBytes;
+    Ints sum[rows][kVectors];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const Ints start = hn::Set(di, -middle * number_at(r, in_row.sums_at() + of_block));
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = start;
+    }
+    for (int64_t left = layout.block; left > 0; left -= kQuad, at += kQuad) {
+      Ints column[kVectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) column[v] = hn::Load(di, numbers + v * kLanes);
+      numbers += kBytePanelColumns;
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) {
+        const Ints quad = hn::Set(di, number_at(r, at));
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          __asm__("vpdpbusd %2, %1, %0" : "+v"(sum[r][v].raw) : "v"(column[v].raw), "v"(quad.raw));
+        }
+      }
+    }
+    Vec scale[kVectors], zero[kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      scale[v] = hn::Load(d, scales + v * kLanes);
+      if constexpr (has_zeros) zero[v] = hn::Load(d, zeros + v * kLanes);
+    }
+    scales += kBytePanelColumns;
+    zeros += kBytePanelColumns;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const Vec of_row = hn::Set(d, float_at(r, in_row.scales_at() + of_block));
+      Vec bytes_sum;
+      if constexpr (has_zeros) {
+        bytes_sum = hn::Set(d, static_cast<float>(number_at(r, in_row.sums_at() + of_block)));
+      }
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        Vec part = hn::ConvertTo(d, sum[r][v]);
+        if constexpr (has_zeros) part = hn::NegMulAdd(zero[v], bytes_sum, part);
+        total[r][v] = hn::MulAdd(part, hn::Mul(scale[v], of_row), total[r][v]);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r) {
+    float* const y = product.y + (row + r) * product.y_stride;
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t count = std::clamp<int64_t>(product.columns - v * kLanes, 0, kLanes);
+      StoreFirst(d, total[r][v], y + v * kLanes, count);
+    }
+    if (epilogue.IsNothing()) continue;
+    FinishRow(d, y, /*part_stride=*/0, /*parts=*/1, epilogue, epilogue.AddendOf(row + r), 0,
+              product.columns, y);
+  }
+}
+
+constexpr int kMaxRows = 6;
+using RowsFunction = void (*)(const ByteBlockProduct&, int64_t, const Epilogue&);
+
+// By the number of rows less one.
+template <bool has_zeros, int... rows>
+constexpr std::array<RowsFunction, sizeof...(rows)> Functions(
+    std::integer_sequence<int, rows...> /*all*/) {
+  return {MultiplyRows<rows + 1, has_zeros>...};
+}
+
+void MultiplyAll(const ByteBlockProduct& product, const Epilogue& epilogue) {
+  using Numbers = std::make_integer_sequence<int, kMaxRows>;
+  static constexpr auto kPlain = Functions<false>(Numbers());
+  static constexpr auto kWithZeros = Functions<true>(Numbers());
+  const auto& functions = product.layout.has_zeros ? kWithZeros : kPlain;
+  for (int64_t row = 0; row < product.row_count;) {
+    const int64_t left = product.row_count - row;
+    const int64_t now = left >= 2 * kMaxRows || left == kMaxRows ? kMaxRows
+                        : left > kMaxRows                        ? (left + 1) / 2
+                                                                 : left;
+    functions[static_cast<size_t>(now - 1)](product, row, epilogue);
+    row += now;
+  }
+}
+
+#else
+
+bool CanMultiply() { return false; }
+void RoundAll(const QuantizedLayout& /*layout*/, const float* /*x*/, std::byte* /*row*/) {}
+void FillPanel(const QuantizedMatrix& /*matrix*/, int64_t /*first*/, int64_t /*count*/,
+               std::byte* /*panel*/) {}
+void MultiplyAll(const ByteBlockProduct& /*product*/, const Epilogue& /*epilogue*/) {}
+
+#endif  // HWY_AVX3
+
+}  // namespace HWY_NAMESPACE
+}  // namespace onnxifi::gemm
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace onnxifi::gemm {
+
+HWY_EXPORT(CanMultiply);
+HWY_EXPORT(RoundAll);
+HWY_EXPORT(FillPanel);
+HWY_EXPORT(MultiplyAll);
+
+bool HasByteBlocks() { return processor::HasByteProducts() && HWY_DYNAMIC_DISPATCH(CanMultiply)(); }
+
+void RoundRow(const QuantizedLayout& layout, const float* x, std::byte* row) {
+  HWY_DYNAMIC_DISPATCH(RoundAll)(layout, x, row);
+}
+
+void FillBytePanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, std::byte* panel) {
+  HWY_DYNAMIC_DISPATCH(FillPanel)(matrix, first, count, panel);
+}
+
+void MultiplyByteBlocks(const ByteBlockProduct& product, const Epilogue& epilogue) {
+  HWY_DYNAMIC_DISPATCH(MultiplyAll)(product, epilogue);
+}
+
+int64_t LeastByteBlockRows(const QuantizedLayout& layout) { return MostQuantizedRows(layout) + 1; }
+
+}  // namespace onnxifi::gemm
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ByteBlocks: rows of float32 that are rounded to bytes, with a scale per block, times the numbers
+// of a QuantizedMatrix: sums of a block are integers (VNNI). For products whose model permits that;
+// the error of an element of a row is at most 1/254 of the largest one in its block. One thread;
+// the caller divides the work.
+
+#ifndef ONNXIFI_BACKENDS_CPU_GEMM_BYTE_BLOCKS_H_
+#define ONNXIFI_BACKENDS_CPU_GEMM_BYTE_BLOCKS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/gemm/epilogue.h"
+#include "backends/cpu/gemm/quantized_matrix.h"
+
+namespace onnxifi::gemm {
+
+// Whether the processor has the instructions, and kernels may use them.
+bool HasByteBlocks();
+
+// Columns of a panel.
+inline constexpr int64_t kBytePanelColumns = 32;
+
+// A rounded row: its bytes in the order in which they meet the numbers, then what its blocks have.
+struct ByteRowLayout {
+  explicit ByteRowLayout(const QuantizedLayout& of) : layout(of) {}
+
+  int64_t blocks() const { return layout.padded_depth() / layout.block; }
+  // Each of `blocks` numbers: float32 scales; sums of the bytes, as int32.
+  int64_t scales_at() const { return layout.padded_depth(); }
+  int64_t sums_at() const { return scales_at() + blocks() * 4; }
+  int64_t size_bytes() const { return (sums_at() + blocks() * 4 + 63) / 64 * 64; }
+
+  QuantizedLayout layout;
+};
+// Not-a-number and the infinite stay what they are in the sums that they are part of: these are
+// NaN.
+void RoundRow(const QuantizedLayout& layout, const float* x, std::byte* row);
+
+// Columns side by side: the numbers without a sign as [quad][kBytePanelColumns][4], then scales and
+// zeros of their blocks as [block][kBytePanelColumns].
+struct BytePanelLayout {
+  explicit BytePanelLayout(const QuantizedLayout& of) : layout(of) {}
+
+  int64_t blocks() const { return layout.padded_depth() / layout.block; }
+  int64_t scales_at() const { return layout.padded_depth() * kBytePanelColumns; }
+  int64_t zeros_at() const { return scales_at() + blocks() * kBytePanelColumns * 4; }
+  int64_t size_bytes() const {
+    return zeros_at() + (layout.has_zeros ? blocks() * kBytePanelColumns * 4 : 0);
+  }
+
+  QuantizedLayout layout;
+};
+// Columns [first, first + count) of the matrix; the others are 0. Memory of 64 bytes' alignment.
+void FillBytePanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, std::byte* panel);
+
+// Y[m, n] = epilogue(sum over k of the rounded X[m, k] * weight[k, n]) for the columns of a panel,
+// to which all pointers of columns point.
+struct ByteBlockProduct {
+  const QuantizedLayout& layout;
+  const std::byte* rows;  // ByteRowLayout::size_bytes() apart
+  int64_t row_count;
+  const std::byte* panel;
+  int64_t columns;  // at most kBytePanelColumns
+  float* y;         // at any address
+  int64_t y_stride;
+};
+void MultiplyByteBlocks(const ByteBlockProduct& product, const Epilogue& epilogue);
+
+// With fewer rows, products that round nothing take less time.
+int64_t LeastByteBlockRows(const QuantizedLayout& layout);
+
+}  // namespace onnxifi::gemm
+
+#endif  // ONNXIFI_BACKENDS_CPU_GEMM_BYTE_BLOCKS_H_

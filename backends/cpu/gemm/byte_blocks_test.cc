@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows rounded to bytes, against the rows; and their products with numbers of 4 and 8 bits, against
+// float64.
+
+#include "backends/cpu/gemm/byte_blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/gemm/testing/random_quantized_matrix.h"
+#include "backends/cpu/gemm/testing/shifted_floats.h"
+#include "backends/cpu/processor/processor.h"
+#include "backends/cpu/processor/testing/each_target.h"
+
+namespace onnxifi::gemm {
+namespace {
+
+// Memory of 64 bytes' alignment, filled with ones.
+class Aligned {
+ public:
+  explicit Aligned(int64_t size_bytes) : memory_(static_cast<size_t>(size_bytes) + 64) {
+    std::memset(memory_.data(), 0xFF, memory_.size());
+  }
+  std::byte* data() {
+    return memory_.data() + (64 - reinterpret_cast<uintptr_t>(memory_.data()) % 64) % 64;
+  }
+
+ private:
+  std::vector<std::byte> memory_;
+};
+
+// Element k of a rounded row.
+double RoundedAt(const QuantizedLayout& layout, const std::byte* row, int64_t k) {
+  const ByteRowLayout places(layout);
+  // Of eight, those at even places come first.
+  const int64_t at = layout.bits == 8 ? k : k / 8 * 8 + k % 8 / 2 + (k % 2 == 0 ? 0 : 4);
+  float scale;
+  std::memcpy(&scale, row + places.scales_at() + k / layout.block * 4, sizeof(scale));
+  return static_cast<double>(static_cast<int8_t>(row[at])) * static_cast<double>(scale);
+}
+
+template <class Body>
+void ForEachProcessor(const Body& body) {
+  int count = 0;
+  processor::ForEachTarget([&](const char* target) {
+    if (!HasByteBlocks()) return;
+    SCOPED_TRACE(target);
+    ++count;
+    body();
+  });
+  if (count == 0) GTEST_SKIP() << "The processor multiplies no bytes with AVX-512.";
+}
+
+void Check(const QuantizedLayout& layout, int64_t rows, size_t shift, bool has_epilogue) {
+  SCOPED_TRACE(testing::Message() << rows << " x " << layout.depth << " x " << layout.columns
+                                  << ", blocks of " << layout.block << ", " << layout.bits
+                                  << " bits, zeros " << layout.has_zeros);
+  constexpr float kUntouched = -777.0F;
+  const RandomQuantizedMatrix matrix(layout);
+  const int64_t y_stride = layout.columns + 1;
+  ShiftedFloats x(rows * layout.depth, shift, 1), bias(layout.columns, shift, 3);
+  ShiftedFloats addend(rows * (layout.columns + 5), shift, 5), y(rows * y_stride, shift, 4);
+  for (int64_t k = 0; k < rows * y_stride; ++k) y.Set(k, kUntouched);
+  Epilogue epilogue;
+  if (has_epilogue) {
+    epilogue.bias = bias.data();
+    epilogue.addend = addend.data();
+    epilogue.addend_stride = layout.columns + 5;
+    epilogue.activation = Activation::kClip;
+    epilogue.low = -0.5F;
+    epilogue.high = std::numeric_limits<float>::infinity();
+  }
+  const int64_t row_bytes = ByteRowLayout(layout).size_bytes();
+  Aligned rounded(rows * row_bytes), panel(BytePanelLayout(layout).size_bytes());
+  for (int64_t m = 0; m < rows; ++m) {
+    std::byte* const row = rounded.data() + m * row_bytes;
+    RoundRow(layout, x.data() + m * layout.depth, row);
+    for (int64_t k = 0; k < layout.depth; ++k) {
+      double largest = 0;
+      const int64_t first = k / layout.block * layout.block;
+      for (int64_t j = first; j < std::min(first + layout.block, layout.depth); ++j) {
+        largest = std::max(largest, std::abs(static_cast<double>(x.At(m * layout.depth + j))));
+      }
+      ASSERT_NEAR(RoundedAt(layout, row, k), x.At(m * layout.depth + k), largest / 253.9)
+          << m << ", " << k;
+    }
+  }
+  for (int64_t n = 0; n < layout.columns; n += kBytePanelColumns) {
+    const int64_t columns = std::min(kBytePanelColumns, layout.columns - n);
+    FillBytePanel(matrix.view(), n, columns, panel.data());
+    Epilogue of_columns = epilogue;
+    if (has_epilogue) {
+      of_columns.bias += n;
+      of_columns.addend += n;
+    }
+    MultiplyByteBlocks(
+        {layout, rounded.data(), rows, panel.data(), columns, y.data() + n, y_stride}, of_columns);
+  }
+  for (int64_t m = 0; m < rows; ++m) {
+    for (int64_t n = 0; n < layout.columns; ++n) {
+      double sum = has_epilogue ? static_cast<double>(bias.At(n)) : 0.0;
+      double sizes = 1;
+      for (int64_t k = 0; k < layout.depth; ++k) {
+        const double of_x = RoundedAt(layout, rounded.data() + m * row_bytes, k);
+        sum += of_x * matrix.At(k, n);
+        sizes += std::abs(of_x) * (layout.bits == 8 ? 16 : 2);
+      }
+      if (has_epilogue) {
+        sum = std::max(sum + static_cast<double>(addend.At(m * (layout.columns + 5) + n)), -0.5);
+      }
+      ASSERT_NEAR(y.At(m * y_stride + n), sum, 1e-6 * sizes) << m << ", " << n;
+    }
+    ASSERT_EQ(y.At(m * y_stride + layout.columns), kUntouched);
+  }
+}
+
+TEST(ByteBlocksTest, SumsEveryBlockDepthAndNumberOfRows) {
+  ForEachProcessor([] {
+    for (const int bits : {4, 8}) {
+      for (const int64_t block : {16, 32, 64, 128}) {
+        for (const bool has_zeros : {false, true}) {
+          for (const int64_t depth : {1, 31, 128, 300, 1030}) {
+            for (const int64_t rows : {1, 2, 3, 5, 6, 7, 11, 12, 14}) {
+              const int64_t columns = depth == 300 ? 70 : rows % 2 == 0 ? 7 : 33;
+              Check(MakeLayout(depth, columns, block, bits, has_zeros), rows,
+                    /*shift=*/static_cast<size_t>(rows) % 4, /*has_epilogue=*/rows % 2 == 0);
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+// Elements of which a scale's inverse would be infinite; infinite ones and no numbers.
+TEST(ByteBlocksTest, RoundsWhatIsTinyAndKeepsWhatIsNoNumber) {
+  ForEachProcessor([] {
+    const QuantizedLayout layout = MakeLayout(64, 3, 32, 4, /*has_zeros=*/false);
+    const RandomQuantizedMatrix matrix(layout);
+    const auto product_of = [&](float first, float second) {
+      std::vector<float> x(64, 1e-42F);
+      x[0] = first;
+      x[40] = second;
+      Aligned row(ByteRowLayout(layout).size_bytes()), panel(BytePanelLayout(layout).size_bytes());
+      RoundRow(layout, x.data(), row.data());
+      FillBytePanel(matrix.view(), 0, 3, panel.data());
+      std::vector<float> y(3);
+      MultiplyByteBlocks({layout, row.data(), 1, panel.data(), 3, y.data(), 3}, {});
+      return y;
+    };
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kLargest = std::numeric_limits<float>::max();
+    for (const float y : product_of(0, 0)) EXPECT_EQ(y, 0);
+    EXPECT_NEAR(product_of(0, 2)[1], 2 * matrix.At(40, 1), 1e-5);
+    EXPECT_NEAR(product_of(kLargest / 64, 0)[1] / kLargest, matrix.At(0, 1) / 64, 1e-4);
+    for (const float strange : {kInfinity, -kInfinity, std::nanf("")}) {
+      for (const float y : product_of(1, strange)) EXPECT_TRUE(std::isnan(y)) << strange;
+      for (const float y : product_of(strange, 1)) EXPECT_TRUE(std::isnan(y)) << strange;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace onnxifi::gemm
