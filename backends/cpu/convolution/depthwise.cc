@@ -64,8 +64,9 @@ DepthwiseRows::DepthwiseRows(const Convolution& convolution, const float* taps)
   rows_.reserve(static_cast<size_t>(convolution.kernel_height));
 }
 
-void DepthwiseRows::Run(const ImageRows<const float>& image, int64_t y, const Pixels& pixels,
-                        const gemm::Epilogue& epilogue, float* result, int64_t result_pixel) {
+void DepthwiseRows::Run(const ImageRows<const float>& image, int64_t y, const Range& pixels,
+                        const Range& channels, const gemm::Epilogue& epilogue, float* result,
+                        int64_t result_pixel) {
   if (pixels.count <= 0) return;
   const int64_t tap_stride = TapStride(convolution_);
   rows_.clear();
@@ -73,17 +74,18 @@ void DepthwiseRows::Run(const ImageRows<const float>& image, int64_t y, const Pi
     const int64_t in_y =
         y * convolution_.stride_y - convolution_.pad_top + k * convolution_.dilation_y;
     if (in_y < 0 || in_y >= convolution_.in_height) continue;
-    rows_.push_back({image.At(in_y), taps_ + k * convolution_.kernel_width * tap_stride});
+    rows_.push_back({image.At(in_y) + channels.first,
+                     taps_ + k * convolution_.kernel_width * tap_stride + channels.first});
   }
   // A row that begins at the first of them.
   gemm::Epilogue own = epilogue;
-  if (own.addend != nullptr) own.addend += pixels.first * own.addend_stride;
-  ConvolveRow(
-      {rows_, tap_stride, image.pixel, convolution_.in_width, convolution_.kernel_width,
-       convolution_.stride_x, convolution_.dilation_x,
-       convolution_.pad_left - pixels.first * convolution_.stride_x, convolution_.out_channels,
-       result + pixels.first * result_pixel, result_pixel, pixels.count},
-      own);
+  if (own.bias != nullptr) own.bias += channels.first;
+  if (own.addend != nullptr) own.addend += pixels.first * own.addend_stride + channels.first;
+  ConvolveRow({rows_, tap_stride, image.pixel, convolution_.in_width, convolution_.kernel_width,
+               convolution_.stride_x, convolution_.dilation_x,
+               convolution_.pad_left - pixels.first * convolution_.stride_x, channels.count,
+               result + pixels.first * result_pixel + channels.first, result_pixel, pixels.count},
+              own);
 }
 
 }  // namespace onnxifi::convolution

@@ -40,19 +40,21 @@ class DepthwiseRows {
   // `taps` are packed by TapPacking. Both outlive it.
   DepthwiseRows(const Convolution& convolution, const float* taps);
 
-  // Some pixels of a row.
-  struct Pixels {
+  // Some pixels of a row, or some of their channels.
+  struct Range {
     int64_t first;
     int64_t count;
   };
-  // Pixels of row y of the result, of which `result` is the first one, from the rows of the image
-  // that their windows see. The epilogue's addend is that of the row.
-  void Run(const ImageRows<const float>& image, int64_t y, const Pixels& pixels,
-           const gemm::Epilogue& epilogue, float* result, int64_t result_pixel);
+  // Row y of the result, whose first pixel is at `result`, from the rows of the image that its
+  // windows see: those pixels and channels. The epilogue's addend is that of the row.
+  void Run(const ImageRows<const float>& image, int64_t y, const Range& pixels,
+           const Range& channels, const gemm::Epilogue& epilogue, float* result,
+           int64_t result_pixel);
   // All of them.
   void Run(const ImageRows<const float>& image, int64_t y, const gemm::Epilogue& epilogue,
            float* result, int64_t result_pixel) {
-    Run(image, y, {0, convolution_.out_width}, epilogue, result, result_pixel);
+    Run(image, y, {0, convolution_.out_width}, {0, convolution_.out_channels}, epilogue, result,
+        result_pixel);
   }
 
  private:

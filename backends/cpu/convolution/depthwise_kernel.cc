@@ -46,16 +46,21 @@ class BoundDepthwise final : public device::BoundKernel {
     const int64_t parts = std::max<int64_t>(1, wanted);
     const int64_t pixels = (convolution_.out_width + parts - 1) / parts;
     const int64_t grain = worth / std::max<int64_t>(1, pixels) + 1;
+    const int64_t all_channels = convolution_.out_channels;
     pool_.For(rows * parts, grain, [&](int64_t begin, int64_t end) {
       DepthwiseRows of(convolution_, runtime::Floats(weights_));
-      for (int64_t part = begin; part < end; ++part) {
-        const int64_t row = part / parts;
-        const int64_t n = row / convolution_.out_height, y = row % convolution_.out_height;
-        const int64_t first = std::min(part % parts * pixels, convolution_.out_width);
-        const int64_t count = std::min(pixels, convolution_.out_width - first);
-        of.Run(images.SourceOf(n, convolution_.in_height), y, {first, count},
-               images.EpilogueOf(epilogue, n, y), images.result + images.result_strides.At(n, y, 0),
-               images.result_strides.pixel);
+      const int64_t together = end - begin > parts ? ChannelsTogether() : all_channels;
+      for (int64_t channel = 0; channel < all_channels; channel += together) {
+        const DepthwiseRows::Range channels = {channel, std::min(together, all_channels - channel)};
+        for (int64_t part = begin; part < end; ++part) {
+          const int64_t row = part / parts;
+          const int64_t n = row / convolution_.out_height, y = row % convolution_.out_height;
+          const int64_t first = std::min(part % parts * pixels, convolution_.out_width);
+          const int64_t count = std::min(pixels, convolution_.out_width - first);
+          of.Run(images.SourceOf(n, convolution_.in_height), y, {first, count}, channels,
+                 images.EpilogueOf(epilogue, n, y),
+                 images.result + images.result_strides.At(n, y, 0), images.result_strides.pixel);
+        }
       }
     });
     return base::Ok();
@@ -67,12 +72,35 @@ class BoundDepthwise final : public device::BoundKernel {
   // Taps that take as long as another thread needs to begin.
   static constexpr int64_t kTapsWorthAThread = 49152;
 
+  // With fewer, what is read of a pixel is too short to come ahead of its use.
+  static constexpr int64_t kMinVectors = 4;
+
+  // So many that the rows of the image that windows share stay in the L1 cache from one row of the
+  // result to the next: whole vectors.
+  int64_t ChannelsTogether() const {
+    const int64_t pixels = (convolution_.kernel_height + 1) * convolution_.in_width;
+    const int64_t vectors =
+        processor::L1Floats() / 2 / (std::max<int64_t>(1, pixels) * ChannelsAtOnce());
+    return std::max(kMinVectors, vectors) * ChannelsAtOnce();
+  }
+
   threads::ThreadPool& pool_;
   const Convolution convolution_;
   const int64_t batch_;
   const runtime::PackedWeights weights_;
   const BoundImages images_;
 };
+
+// Of images that do not stay in the L2 cache, where oneDNN's kernel is faster than other ones:
+// with few taps, the larger the images the less, and where vectors of channels are not full.
+bool IsFastOfLargeImages(const Convolution& convolution, int64_t floats) {
+  constexpr int64_t kManyTaps = 25;
+  if (!HasFastRow(convolution.kernel_width, convolution.stride_x, convolution.dilation_x)) {
+    return false;
+  }
+  return convolution.kernel_height * convolution.kernel_width >= kManyTaps ||
+         (floats <= 16 * processor::L2Floats() && convolution.group % ChannelsAtOnce() == 0);
+}
 
 }  // namespace
 
@@ -91,7 +119,7 @@ runtime::RecipeResult SelectDepthwise(const ConvolutionQuery& described) {
   const int64_t floats = convolution.batch * convolution.group *
                          (convolution.in_height * convolution.in_width +
                           convolution.out_height * convolution.out_width);
-  if (floats > processor::L2Floats() / 2) {
+  if (floats > processor::L2Floats() / 2 && !IsFastOfLargeImages(convolution, floats)) {
     return Status(Code::kUnsupportedShape, "The images are more than half of an L2 cache (" +
                                                std::to_string(floats) + " floats of " +
                                                std::to_string(processor::L2Floats()) +

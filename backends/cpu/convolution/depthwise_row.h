@@ -34,6 +34,9 @@ struct DepthwiseRow {
   int64_t out_width;
 };
 
+// Whether a row of such a kernel is computed at the speed of the multiply-adds.
+bool HasFastRow(int64_t kernel_width, int64_t stride, int64_t dilation);
+
 // Each result is the epilogue of the bias and the taps in order, by fused multiply-adds where the
 // processor has them. The epilogue's addend is that of the row, its stride from pixel to pixel.
 void ConvolveRow(const DepthwiseRow& row, const gemm::Epilogue& epilogue);

@@ -17,6 +17,7 @@
 
 #include "backends/cpu/device.h"
 #include "backends/cpu/processor/processor.h"
+#include "backends/cpu/processor/testing/stated_caches.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -247,6 +248,19 @@ std::unique_ptr<Device> MakeDevice(int threads) {
                                base::Log(base::LogLevel::kWarning));
   EXPECT_TRUE(device.ok()) << device.status().Text();
   return *std::move(device);
+}
+
+// Of several rows, some channels at a time, so that rows that windows share stay in the L1 cache.
+TEST(LayerTest, DepthwiseRowsShareTheirWindows) {
+  const processor::StatedCaches caches(processor::kMediumCaches);
+  for (const int64_t kernel : {3, 5, 7}) {
+    for (const int64_t channels : {192, 200}) {
+      Layer layer = Square(channels, channels, 14, kernel, 1, kernel / 2);
+      layer.group = channels;
+      EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(1)), StartsWith("depthwise"));
+      EXPECT_THAT(LayerStep(layer).Check(*MakeDevice(2)), StartsWith("depthwise"));
+    }
+  }
 }
 
 // An image of which all rows fit one strip is still for all threads.

@@ -73,7 +73,8 @@ runtime::RecipeResult WithMergedAxes(
     const std::function<runtime::RecipeResult(const device::Facts&)>& select);
 // 1 x 1 without padding, with any strides and few groups.
 runtime::RecipeResult SelectPointwise(const ConvolutionQuery& described);
-// A kernel per channel, with any strides, dilations and padding, of small images.
+// A kernel per channel, with any strides, dilations and padding; of large images those whose rows
+// are fast (depthwise_row.h).
 runtime::RecipeResult SelectDepthwise(const ConvolutionQuery& described);
 // A depthwise convolution with the one of 1 x 1 before or behind it, or both, where the images
 // between do not stay in the caches.
