@@ -106,20 +106,18 @@ HWY_INLINE void StoreSums(const Block& block, const Epilogue& epilogue, Vec (&su
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t addend_stride = epilogue.addend_stride;
-  const bool is_whole = block.columns == vectors * lanes;
-  // Of the vector's lanes, those that are columns.
-  const auto count = [&](int v) {
-    return std::clamp<int64_t>(block.columns - v * lanes, 0, lanes);
-  };
+  // Of the last vector's lanes, those that are columns; of others all are.
+  const int64_t count = block.columns - (vectors - 1) * lanes;
+  const bool is_whole = count == lanes;
   if (block.addend != nullptr) {
 #pragma GCC unroll 3
     for (int v = 0; v < vectors; ++v) {
       const float* addend = block.addend + v * lanes;
 #pragma GCC unroll 16
       for (int r = 0; r < rows; ++r) {
-        sum[r][v] =
-            hn::Add(sum[r][v], is_whole ? hn::LoadU(d, addend + r * addend_stride)
-                                        : LoadFirst(d, addend + r * addend_stride, count(v)));
+        sum[r][v] = hn::Add(sum[r][v], is_whole || v + 1 < vectors
+                                           ? hn::LoadU(d, addend + r * addend_stride)
+                                           : LoadFirst(d, addend + r * addend_stride, count));
       }
     }
   }
@@ -130,15 +128,19 @@ HWY_INLINE void StoreSums(const Block& block, const Epilogue& epilogue, Vec (&su
       for (int r = 0; r < rows; ++r) sum[r][v] = activated(sum[r][v]);
     }
   });
+  // Not read again behind each store, which might be to it for all that is known.
+  float* const c = block.c;
+  const int64_t stride = block.c_stride;
 #pragma GCC unroll 3
   for (int v = 0; v < vectors; ++v) {
-    float* c = block.c + v * lanes;
-    if (is_whole) {
+    if (is_whole || v + 1 < vectors) {
 #pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r) hn::StoreU(sum[r][v], d, c + r * block.c_stride);
-    } else if (count(v) > 0) {
+      for (int r = 0; r < rows; ++r) hn::StoreU(sum[r][v], d, c + r * stride + v * lanes);
+    } else {
 #pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r) StoreFirst(d, sum[r][v], c + r * block.c_stride, count(v));
+      for (int r = 0; r < rows; ++r) {
+        StoreFirst(d, sum[r][v], c + r * stride + v * lanes, count);
+      }
     }
   }
 }
@@ -157,8 +159,8 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
   for (int v = 0; v < vectors; ++v) {
     Vec start = hn::Zero(d);
     if (block.bias != nullptr) {
-      const int64_t count = std::max<int64_t>(0, std::min(lanes, block.columns - v * lanes));
-      start = LoadFirst(d, block.bias + v * lanes, count);
+      start = v + 1 < vectors ? hn::LoadU(d, block.bias + v * lanes)
+                              : LoadFirst(d, block.bias + v * lanes, block.columns - v * lanes);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
