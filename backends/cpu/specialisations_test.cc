@@ -128,6 +128,11 @@ class SpecialisationsTest : public testing::Test {
     return specialisations_->ForRun({height, width}, extents);
   }
 
+  std::shared_ptr<const Specialisation> ForBinding(int64_t height, int64_t width) {
+    const Extents extents[] = {{1, kChannels, height, width}};
+    return specialisations_->ForBinding({height, width}, extents);
+  }
+
   static std::vector<std::string> Implementations(const plan::Plan& plan) {
     std::vector<std::string> names;
     for (size_t step = 0; step < plan.program().steps.size(); ++step) {
@@ -176,6 +181,35 @@ TEST_F(SpecialisationsTest, HaveTheKernelsAndTheResultsOfNumbers) {
   ASSERT_EQ(found.size(), expected.size());
   for (size_t k = 0; k < found.size(); ++k)
     ASSERT_NEAR(found[k], expected[k], 1e-3 * (1 + std::fabs(expected[k]))) << k;
+}
+
+TEST_F(SpecialisationsTest, AreMadeForTheFirstBindingOfConvolutions) {
+  Make();
+  const std::shared_ptr<const Specialisation> first = ForBinding(40, 36);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(ForRun(40, 36), first);
+  // Any other shape has to come twice.
+  EXPECT_EQ(ForBinding(44, 36), nullptr);
+  EXPECT_EQ(ForRun(44, 36), nullptr);
+  const std::shared_ptr<const Specialisation> second = ForRun(44, 36);
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(ForBinding(44, 36), second);
+  EXPECT_EQ(ForBinding(40, 36), first);
+  EXPECT_EQ(compiled_, 2);
+}
+
+TEST_F(SpecialisationsTest, AreNotMadeForAFirstBindingWithoutConvolutions) {
+  Make(Network::kSum);
+  EXPECT_EQ(ForBinding(40, 36), nullptr);
+  EXPECT_EQ(compiled_, 0);
+}
+
+// Whoever runs a shape of its own already has begun.
+TEST_F(SpecialisationsTest, AreNotMadeForABindingBehindARun) {
+  Make();
+  EXPECT_EQ(ForRun(44, 36), nullptr);
+  EXPECT_EQ(ForBinding(40, 36), nullptr);
+  EXPECT_EQ(compiled_, 0);
 }
 
 TEST_F(SpecialisationsTest, GoOnWithTheDrawsOfTheGraph) {

@@ -299,6 +299,22 @@ Result<std::vector<Extents>> CompiledGraph::ExtentsOf(
   return extents;
 }
 
+Result<std::shared_ptr<const plan::SegmentBinding>> CompiledGraph::BindPlan(
+    const std::vector<int64_t>& symbols, std::span<const Extents> inputs) {
+  if (specialisations_ != nullptr) {
+    const std::shared_ptr<const Specialisation> own = specialisations_->ForBinding(symbols, inputs);
+    if (own != nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, own->plan->SymbolsFor(inputs));
+      ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const plan::SegmentBinding> bound,
+                               own->plan->Bind(0, numbers));
+      // Tiny runs are left to the plan for all shapes.
+      if (!bound->is_tiny) return bound;
+    }
+  }
+  ONNXIFI_RETURN_IF_ERROR(Prepare());
+  return plan_->Bind(0, symbols);
+}
+
 Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTensors tensors,
                                                                     HostMemory host_memory) {
   for (size_t k = 0; k < tensors.inputs.size(); ++k) {
@@ -339,12 +355,11 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
     ImportHostMemory(tensors.outputs, tensors.inputs, *sharing_, output_memory);
   }
   // What these extents need is prepared now, so that a run finds it.
-  ONNXIFI_RETURN_IF_ERROR(Prepare());
-  Result<std::shared_ptr<const plan::SegmentBinding>> prepared = plan_->Bind(0, symbols);
-  if (!prepared.ok()) return std::move(prepared).status();
+  ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<const plan::SegmentBinding> prepared,
+                           BindPlan(symbols, extents));
   if (std::shared_ptr<const abi::Binding> same = FindSameBinding(tensors)) return same;
   // Going to another device and back takes longer than another thread takes to begin.
-  const bool is_callers = ((*prepared)->is_tiny || caller_runs_) && !boundary_->has_queue();
+  const bool is_callers = (prepared->is_tiny || caller_runs_) && !boundary_->has_queue();
   auto binding = std::make_shared<PreparedBinding>(
       std::move(tensors), is_callers, host_memory == HostMemory::kCopied, std::move(input_memory),
       std::move(output_memory), boundary_->recordings());
@@ -359,7 +374,7 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
     binding->SetApart(k, std::move(copy));
   }
   // What is over before another thread begins gains nothing that compiling it costs.
-  if (specialisations_ != nullptr && !(*prepared)->is_tiny) {
+  if (specialisations_ != nullptr && !prepared->is_tiny) {
     binding->SetShape(std::move(symbols), std::move(extents));
   }
   if (IsOfAddresses(binding->tensors())) KeepBinding(binding);
@@ -433,7 +448,12 @@ Status CompiledGraph::Execute(const abi::Binding& binding, execution::HostBounda
   }
   const program::Program& program = specialisation ? *specialisation->program : *program_;
   execution::HostBoundary& boundary = specialisation ? *specialisation->boundary : *boundary_;
-  if (specialisation != nullptr) prepared.NoteRecordings(boundary.recordings());
+  if (specialisation != nullptr) {
+    prepared.NoteRecordings(boundary.recordings());
+  } else if (!prepared.symbols().empty()) {
+    // The shape was bound to a plan of its own, which may be gone by now.
+    ONNXIFI_RETURN_IF_ERROR(Prepare());
+  }
   tensor::StringTable strings(program.strings.get());
   std::vector<execution::InputTensor> inputs;
   for (size_t k = 0; k < program.inputs.size(); ++k) {

@@ -89,6 +89,10 @@ class CompiledGraph : public abi::Graph {
   // Prepares the plan when it is first called, which is when tensors are first bound: by then the
   // caller may have let go of the model, which counts beside weights and what is packed of them.
   base::Status Prepare();
+  // What a run of these extents begins with, ready: of the plan for all shapes, or of that of
+  // this shape.
+  base::Result<std::shared_ptr<const plan::SegmentBinding>> BindPlan(
+      const std::vector<int64_t>& symbols, std::span<const tensor::Extents> inputs);
   // One entry per input of the program.
   base::Result<std::vector<tensor::Extents>> ExtentsOf(
       std::span<const abi::TensorDescriptor> inputs) const;

@@ -70,6 +70,7 @@ std::shared_ptr<const Specialisation> Specialisations::ForRun(
     const std::vector<int64_t>& symbols, std::span<const tensor::Extents> inputs) {
   {
     const std::lock_guard lock(mutex_);
+    has_begun_ = true;
     if (is_useless_) return nullptr;
     Shape& shape = Touch(symbols);
     ++shape.runs;
@@ -77,6 +78,30 @@ std::shared_ptr<const Specialisation> Specialisations::ForRun(
     if (shape.runs < least_runs_ || is_making_) return nullptr;
     is_making_ = true;
   }
+  return Keep(symbols, inputs);
+}
+
+std::shared_ptr<const Specialisation> Specialisations::ForBinding(
+    const std::vector<int64_t>& symbols, std::span<const tensor::Extents> inputs) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = Find(symbols);
+    if (found != shapes_.end() && found->specialisation != nullptr) return found->specialisation;
+    // What the general plan refuses it has the words for.
+    if (has_begun_ || !general_.CheckExtents(symbols).ok()) return nullptr;
+    has_begun_ = true;
+    const auto is_convolution = [](const program::Step& step) {
+      const auto* contract = step.As<program::Contract>();
+      return contract != nullptr && contract->form != program::Contract::Form::kMatMul;
+    };
+    if (std::ranges::none_of(general_.program().steps, is_convolution)) return nullptr;
+    is_making_ = true;
+  }
+  return Keep(symbols, inputs);
+}
+
+std::shared_ptr<const Specialisation> Specialisations::Keep(
+    const std::vector<int64_t>& symbols, std::span<const tensor::Extents> inputs) {
   // Other runs go on meanwhile.
   Result<std::shared_ptr<const Specialisation>> made = Make(inputs);
   if (made.ok() && *made != nullptr) general_.Forget(symbols);
@@ -99,9 +124,13 @@ std::shared_ptr<const Specialisation> Specialisations::ForRun(
   return *made;
 }
 
+std::list<Specialisations::Shape>::iterator Specialisations::Find(
+    const std::vector<int64_t>& symbols) {
+  return std::ranges::find(shapes_, symbols, &Shape::symbols);
+}
+
 Specialisations::Shape& Specialisations::Touch(const std::vector<int64_t>& symbols) {
-  const auto found = std::find_if(shapes_.begin(), shapes_.end(),
-                                  [&](const Shape& shape) { return shape.symbols == symbols; });
+  const auto found = Find(symbols);
   if (found != shapes_.end()) {
     shapes_.splice(shapes_.begin(), shapes_, found);
     return shapes_.front();

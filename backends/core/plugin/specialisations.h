@@ -50,6 +50,11 @@ class Specialisations {
   // with the runs that use it.
   std::shared_ptr<const Specialisation> ForRun(const std::vector<int64_t>& symbols,
                                                std::span<const tensor::Extents> inputs);
+  // To be asked before the general plan is bound to a shape: what runs the shape instead, or null.
+  // Makes it for the first shape of all, which most likely comes again, where the graph has
+  // convolutions, whose kernels depend on extents most.
+  std::shared_ptr<const Specialisation> ForBinding(const std::vector<int64_t>& symbols,
+                                                   std::span<const tensor::Extents> inputs);
 
  private:
   struct Shape {
@@ -58,6 +63,10 @@ class Specialisations {
     std::shared_ptr<const Specialisation> specialisation;  // null: none is kept
   };
 
+  // Makes what is kept for the shape; `is_making_` is set by the caller.
+  std::shared_ptr<const Specialisation> Keep(const std::vector<int64_t>& symbols,
+                                             std::span<const tensor::Extents> inputs);
+  std::list<Shape>::iterator Find(const std::vector<int64_t>& symbols);
   // The entry of a shape, the first of all from now on; made if there is none.
   Shape& Touch(const std::vector<int64_t>& symbols);
   base::Result<std::shared_ptr<const Specialisation>> Make(std::span<const tensor::Extents> inputs);
@@ -76,6 +85,7 @@ class Specialisations {
   int64_t least_runs_ = 2;
   size_t made_ = 0;  // since least_runs_ last grew
   bool is_making_ = false;
+  bool has_begun_ = false;  // there was a binding, or a run
   bool is_useless_ = false;
 };
 
