@@ -96,6 +96,9 @@ uint64_t PackParts(uint32_t begin, uint32_t end) {
   return static_cast<uint64_t>(end) << 32 | begin;
 }
 
+// Of ThreadPool::last_shared_, the bits of a number of callers.
+constexpr int64_t kCallersMask = 1023;
+
 constexpr int kNoPart = -1;
 
 // A part that nobody has begun, from the front of the thread's own or from the end of another's.
@@ -222,7 +225,7 @@ void ThreadPool::RunParts(int parts, const Body& body) {
   if (parts == 1 || current_pool != nullptr) return run_alone();
   std::call_once(started_, [this] { Start(); });
   const Counted counted(loops_);
-  const int callers = std::max(loops_.load(), callers_.load(std::memory_order_relaxed));
+  const int callers = std::max(loops_.load(), CountCallers());
   // Each caller has a processor, and of the workers a share, rounded up: who comes first may have
   // one more.
   const int free = std::max(0, static_cast<int>(workers_.size()) - (callers - 1));
@@ -272,6 +275,25 @@ void ThreadPool::RunParts(int parts, const Body& body) {
     WorkerOf(loop, thread).is_taken.store(false, std::memory_order_release);
   }
   if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
+// Who calls in turn is away between two runs for some microseconds. A worker that another caller
+// woke up for that time would have its processor when it comes back, and spin there.
+void ThreadPool::NoteCallers(int more) {
+  const int before = callers_.fetch_add(more);
+  if (more > 0 || before < 2) return;
+  const int64_t now = steady_clock::now().time_since_epoch().count();
+  last_shared_.store((now & ~kCallersMask) | std::min<int64_t>(before, kCallersMask),
+                     std::memory_order_relaxed);
+}
+
+int ThreadPool::CountCallers() const {
+  const int callers = callers_.load(std::memory_order_relaxed);
+  const int64_t last_shared = last_shared_.load(std::memory_order_relaxed);
+  const int before = static_cast<int>(last_shared & kCallersMask);
+  if (before <= callers) return callers;
+  const nanoseconds since = steady_clock::now().time_since_epoch() - nanoseconds(last_shared);
+  return since < kPauseOfCaller ? before : callers;
 }
 
 int64_t ThreadPool::CountParts(int64_t most) const {

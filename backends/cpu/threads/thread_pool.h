@@ -54,6 +54,8 @@ class ThreadPool final : public device::Parallel,
   static constexpr int kPartsPerThread = 4;
   // Of a part's time, what the others wait for the last thread at the end of a loop.
   static constexpr double kShareWaitedFor = 0.25;
+  // For how long a caller among several that ended a run still counts as one.
+  static constexpr std::chrono::microseconds kPauseOfCaller{200};
 
   // `thread_count` >= 1, the caller's thread counted.
   explicit ThreadPool(int thread_count);
@@ -119,7 +121,9 @@ class ThreadPool final : public device::Parallel,
     std::thread thread;
   };
 
-  void NoteCallers(int more) override { callers_ += more; }
+  void NoteCallers(int more) override;
+  // How many threads compute, or will again in a moment.
+  int CountCallers() const;
   // Calls body(part, thread) for part 0 .. parts - 1.
   template <typename Body>
   void RunParts(int parts, const Body& body);
@@ -151,7 +155,10 @@ class ThreadPool final : public device::Parallel,
   std::atomic<int64_t> offered_at_ = 0;           // of steady_clock, the last offers
   std::atomic<int64_t> spin_ns_;
   std::atomic<int> callers_ = 0;  // in runs
-  std::atomic<int> loops_ = 0;    // that have more than one part
+  // When one of several callers ended its run: nanoseconds of steady_clock, in whose low bits there
+  // is how many they were.
+  std::atomic<int64_t> last_shared_ = 0;
+  std::atomic<int> loops_ = 0;  // that have more than one part
   std::atomic<bool> is_stopping_ = false;
 };
 

@@ -176,6 +176,33 @@ TEST(ThreadPoolTest, KeepsLoopsOfRunsSideBySideOnTheirThreads) {
   EXPECT_GT(elsewhere, 0);
 }
 
+// Who is between two runs still counts, so that nobody takes its processor meanwhile.
+TEST(ThreadPoolTest, KeepsLoopsOnTheirThreadsWhileAnotherCallerPauses) {
+  using std::chrono::steady_clock;
+  ThreadPool pool(2);
+  const std::thread::id here = std::this_thread::get_id();
+  const auto spin_until = [](steady_clock::time_point end) {
+    while (steady_clock::now() < end) {
+    }
+  };
+  const device::Parallel::Caller caller(&pool);
+  int in_time = 0;
+  for (int attempt = 0; attempt < 1000 && in_time < 20; ++attempt) {
+    { const device::Parallel::Caller other(&pool); }
+    const steady_clock::time_point end = steady_clock::now() + ThreadPool::kPauseOfCaller / 2;
+    std::atomic<int> elsewhere = 0;
+    pool.For(8, 1, [&](int64_t, int64_t) {
+      elsewhere += std::this_thread::get_id() == here ? 0 : 1;
+      spin_until(steady_clock::now() + std::chrono::microseconds(100));
+    });
+    // The loop may have begun too late where others have the processor.
+    const steady_clock::time_point ended = steady_clock::now();
+    if (ended - std::chrono::microseconds(800) > end) continue;
+    ++in_time;
+    EXPECT_EQ(elsewhere, 0);
+  }
+}
+
 // Threads that wait for one another, but not for ever.
 class Meeting {
  public:
