@@ -68,7 +68,10 @@ Status HostStep::WriteOutput(int output, const program::ValueType& type) {
                   lowering_.node().op_type + ": The element type of output " +
                       std::to_string(output) + " is not known before the graph runs.");
   }
-  const std::vector<std::optional<Dim>> extents(static_cast<size_t>(*rank));
+  std::vector<std::optional<Dim>> extents(static_cast<size_t>(*rank));
+  for (size_t axis = 0; axis < type.extents.size(); ++axis) {
+    if (type.extents[axis] != program::ValueType::kAnyExtent) extents[axis] = type.extents[axis];
+  }
   lowering_.Set(output, WriteTensor(type.element, extents));
   return base::Ok();
 }

@@ -51,13 +51,28 @@ ValueType ValueType::Optional() const {
   return type;
 }
 
+namespace {
+
+// " of shape [3, ?]", " with 2 axes", "".
+std::string AxesOf(const ValueType& type) {
+  if (type.rank < 0) return "";
+  if (type.extents.empty()) return " with " + std::to_string(type.rank) + " axes";
+  std::string text;
+  for (const int64_t extent : type.extents) {
+    text += (text.empty() ? "" : ", ") +
+            (extent == ValueType::kAnyExtent ? std::string("?") : std::to_string(extent));
+  }
+  return " of shape [" + text + "]";
+}
+
+}  // namespace
+
 std::string ToString(const ValueType& type) {
   const std::string prefix = type.may_be_missing ? "optional " : "";
   const std::string element(tensor::Name(type.element));
   switch (type.kind) {
     case ValueType::Kind::kTensor:
-      return prefix + "tensor of " + element +
-             (type.rank >= 0 ? " with " + std::to_string(type.rank) + " axes" : "");
+      return prefix + "tensor of " + element + AxesOf(type);
     case ValueType::Kind::kSequence:
       return prefix + "sequence (of: " + ToString(type.inner[0]) + ")";
     case ValueType::Kind::kMap:
@@ -65,6 +80,27 @@ std::string ToString(const ValueType& type) {
   }
   return "value";
 }
+
+namespace {
+
+// By axis, the extent where both types have the same.
+std::vector<int64_t> CommonExtents(const ValueType& a, const ValueType& b) {
+  if (a.rank != b.rank || a.extents.empty() || b.extents.empty()) return {};
+  std::vector<int64_t> common = a.extents;
+  for (size_t axis = 0; axis < common.size(); ++axis) {
+    if (common[axis] != b.extents[axis]) common[axis] = ValueType::kAnyExtent;
+  }
+  return common;
+}
+
+bool HasExtents(const tensor::Extents& extents, const std::vector<int64_t>& required) {
+  for (size_t axis = 0; axis < required.size(); ++axis) {
+    if (required[axis] != ValueType::kAnyExtent && required[axis] != extents[axis]) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 Result<ValueType> Join(const ValueType& a, const ValueType& b, const std::string& what) {
   const auto differ = [&] {
@@ -81,8 +117,10 @@ Result<ValueType> Join(const ValueType& a, const ValueType& b, const std::string
   if (a.element == ElementType::kUndefined) joined.element = b.element;
   if (a.rank == ValueType::kNoRank) {
     joined.rank = b.rank;
-  } else if (b.rank != ValueType::kNoRank && a.rank != b.rank) {
-    joined.rank = ValueType::kAnyRank;
+    joined.extents = b.extents;
+  } else if (b.rank != ValueType::kNoRank) {
+    if (a.rank != b.rank) joined.rank = ValueType::kAnyRank;
+    joined.extents = CommonExtents(a, b);
   }
   for (size_t k = 0; k < a.inner.size(); ++k) {
     ONNXIFI_ASSIGN_OR_RETURN(joined.inner[k], Join(a.inner[k], b.inner[k], what));
@@ -122,7 +160,8 @@ Status Check(const Value& value, const ValueType& type, const Location& location
       value.tensor.type() != type.element) {
     return mismatch(Code::kMismatchingDatatype);
   }
-  if (type.is_tensor() && type.rank >= 0 && value.tensor.rank() != type.rank) {
+  if (type.is_tensor() && type.rank >= 0 &&
+      (value.tensor.rank() != type.rank || !HasExtents(value.tensor.extents(), type.extents))) {
     return mismatch(Code::kMismatchingShape);
   }
   if (const tensor::MapRows* rows = value.map_rows()) {

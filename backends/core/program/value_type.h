@@ -6,6 +6,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PROGRAM_VALUE_TYPE_H_
 #define ONNXIFI_BACKENDS_CORE_PROGRAM_VALUE_TYPE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,15 @@ struct ValueType {
   static constexpr int kAnyRank = -1;
   // Of the tensors of a sequence that has none yet.
   static constexpr int kNoRank = -2;
+  static constexpr int64_t kAnyExtent = -1;
 
   Kind kind = Kind::kTensor;
   bool may_be_missing = false;  // an optional
   // kTensor: its elements, kString for strings; kMap: its keys.
   tensor::ElementType element = tensor::ElementType::kUndefined;
-  int rank = kAnyRank;           // kTensor
+  int rank = kAnyRank;  // kTensor
+  // kTensor: by axis, the extent, or kAnyExtent; empty where no extent is known.
+  std::vector<int64_t> extents;
   std::vector<ValueType> inner;  // kSequence: its elements; kMap: its values; one
 
   static ValueType Tensor(tensor::ElementType element, int rank);
@@ -43,8 +47,9 @@ struct ValueType {
 // "sequence of tensors of float", "optional tensor of int64", ... for messages.
 std::string ToString(const ValueType& type);
 
-// What holds values of both types, where they differ in ranks or in what may be missing only: the
-// ranks that both have, or any. MISMATCHING_DATATYPE: "`what` is ... and ...".
+// What holds values of both types, where they differ in ranks, in extents or in what may be missing
+// only: the ranks and extents that both have, or any. MISMATCHING_DATATYPE: "`what` is ... and
+// ...".
 base::Result<ValueType> Join(const ValueType& a, const ValueType& b, const std::string& what);
 
 // Whether a value is of the type. MISMATCHING_DATATYPE, MISMATCHING_SHAPE: "`what` ...".

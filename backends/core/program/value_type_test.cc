@@ -19,6 +19,12 @@ ValueRef Zeros(ElementType type, tensor::Extents extents) {
   return std::make_shared<const Value>(*Tensor::Allocate(type, std::move(extents)));
 }
 
+ValueType OfExtents(std::vector<int64_t> extents) {
+  ValueType type = Floats(static_cast<int>(extents.size()));
+  type.extents = std::move(extents);
+  return type;
+}
+
 TEST(ValueTypeTest, JoinsWhatBothHold) {
   struct Case {
     ValueType a, b, joined;
@@ -32,6 +38,10 @@ TEST(ValueTypeTest, JoinsWhatBothHold) {
       {ValueType::Sequence(unknown), ValueType::Sequence(Floats(3)),
        ValueType::Sequence(Floats(3))},
       {Floats(1).Optional(), Floats(1), Floats(1).Optional()},
+      {OfExtents({2, 3}), OfExtents({4, 3}), OfExtents({ValueType::kAnyExtent, 3})},
+      {OfExtents({2, 3}), OfExtents({2}), Floats(ValueType::kAnyRank)},
+      {OfExtents({2}), Floats(1), Floats(1)},
+      {Floats(ValueType::kNoRank), OfExtents({2}), OfExtents({2})},
   };
   for (const Case& one : cases) {
     EXPECT_EQ(*Join(one.a, one.b, "It"), one.joined) << ToString(one.a) << ToString(one.b);
@@ -58,6 +68,15 @@ TEST(ValueTypeTest, ChecksEveryLevelOfAValue) {
   EXPECT_EQ(wrong.Text(),
             "Element 0 of It is a tensor of double of shape [3]; required is: tensor of float with "
             "1 axes.");
+  const base::Status longer = CheckValue(*Zeros(ElementType::kFloat32, {2, 3}),
+                                         OfExtents({ValueType::kAnyExtent, 1}), "It");
+  EXPECT_EQ(longer.code(), Code::kMismatchingShape);
+  EXPECT_EQ(longer.Text(),
+            "It is a tensor of float of shape [2, 3]; required is: tensor of float of shape [?, "
+            "1].");
+  EXPECT_TRUE(
+      CheckValue(*Zeros(ElementType::kFloat32, {2, 1}), OfExtents({ValueType::kAnyExtent, 1}), "It")
+          .ok());
   const ValueType map = ValueType::Map(ElementType::kInt64, Floats(0));
   const std::vector<ValueRef> values = {Zeros(ElementType::kFloat32, {})};
   EXPECT_TRUE(

@@ -177,7 +177,11 @@ Status LowerConcatFromSequence(Lowering& lowering) {
     const int64_t axis = lowering.Int("axis", 0);
     if (type.rank >= 0) {
       if (is_new_axis) ++type.rank;
-      ONNXIFI_RETURN_IF_ERROR(lowering.Axis(axis, type.rank).status());
+      ONNXIFI_ASSIGN_OR_RETURN(const int joined, lowering.Axis(axis, type.rank));
+      if (!type.extents.empty()) {
+        if (is_new_axis) type.extents.insert(type.extents.begin() + joined, 0);
+        type.extents[joined] = ValueType::kAnyExtent;
+      }
     }
     return LowerToHost(lowering, program::JoinElements{axis, is_new_axis}, type);
   }
@@ -229,6 +233,37 @@ Result<std::optional<Dims>> PartLengths(Lowering& lowering, Dim extent) {
   return Lengths(std::move(lengths));
 }
 
+// The integer that all elements of `operand` are, whatever its extents: one constant, broadcast.
+std::optional<int64_t> UniformNumber(const program::Program& program, const Operand& operand) {
+  const program::Buffer& buffer = program.buffers[operand.view.buffer];
+  if (buffer.kind != program::Buffer::Kind::kConstant || !operand.view.guards.empty() ||
+      !tensor::IsInteger(operand.type())) {
+    return std::nullopt;
+  }
+  const tensor::Tensor& constant = program.constants[buffer.index];
+  if (constant.element_count() != 1 || constant.data() == nullptr) return std::nullopt;
+  return constant.AsInt(0);
+}
+
+// What is known of each part where only a run tells how many there are.
+ValueType PartOfARun(Lowering& lowering, int axis, bool removes_axis) {
+  const Operand& input = lowering.In(0);
+  auto part = ValueType::Tensor(input.type(), input.rank());
+  for (const Dim& extent : input.shape) {
+    part.extents.push_back(extent.is_constant() ? extent.constant() : ValueType::kAnyExtent);
+  }
+  std::optional<int64_t> length = 1;
+  if (lowering.Has(1)) length = UniformNumber(lowering.program(), lowering.In(1));
+  // A scalar is the largest length: the last part may be shorter.
+  const bool is_exact = length && (*length == 1 || (*length > 1 && lowering.In(1).rank() == 1));
+  part.extents[axis] = is_exact ? *length : ValueType::kAnyExtent;
+  if (removes_axis) {
+    --part.rank;
+    part.extents.erase(part.extents.begin() + axis);
+  }
+  return part;
+}
+
 Status LowerSplitToSequence(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const Operand& input = lowering.In(0);
@@ -238,9 +273,8 @@ Status LowerSplitToSequence(Lowering& lowering) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::optional<Dims> lengths,
                            PartLengths(lowering, input.shape[axis]));
   if (!lengths) {
-    const auto part = ValueType::Tensor(input.type(), input.rank() - (removes_axis ? 1 : 0));
     return LowerToHost(lowering, program::SplitTensor{axis, removes_axis},
-                       ValueType::Sequence(part));
+                       ValueType::Sequence(PartOfARun(lowering, axis, removes_axis)));
   }
   Sequence sequence{{}, input.type()};
   Dim start = 0;

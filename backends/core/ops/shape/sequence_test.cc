@@ -358,6 +358,58 @@ TEST(SequenceOfARunTest, SplitsAndJoinsWhatOnlyARunMeasures) {
   }
 }
 
+// torch.repeat_interleave of counts that data tell, as TorchScript's exporter writes it: a loop
+// cuts counts into parts of one, each of which gives an extent.
+TEST(SequenceOfARunTest, KnowsTheExtentOfPartsOfOneLength) {
+  SequenceGraph made;
+  graph::Type declared{.kind = graph::Type::Kind::kTensor, .element = ElementType::kInt64};
+  declared.extents.emplace({graph::Extent{-1, "n"}});
+  const ValueId counts =
+      made.Input(declared, tensor::Value(MakeTensor(ElementType::kInt64, {4}, {2, 0, 3, 1})));
+  const auto filled = [&](double number) {
+    return made.Node("ConstantOfShape", {made.Node("Shape", {counts}, {}, 1)},
+                     {{"value", MakeTensor(ElementType::kInt64, {1}, {number})}}, 9);
+  };
+  const ValueId at = made.Input({}, {2}, ElementType::kInt64);
+  const ValueId row = made.Input({1, 2}, {5, 7});
+  const ValueId width = made.Input({1}, {2}, ElementType::kInt64);
+  ValueIds outputs;
+  const ValueId scalar = made.Integer(1);
+  for (const ValueId parts :
+       {made.Node("SplitToSequence", {counts, filled(1)}),
+        made.Node("SplitToSequence", {counts, scalar}), made.Node("SplitToSequence", {counts})}) {
+    const ValueId count = made.Node("SequenceAt", {parts, at});
+    const ValueId shape = made.Node("Concat", {count, width}, {{"axis", int64_t{0}}}, 13);
+    outputs.push_back(made.Node("Expand", {row, shape}, {}, 13));
+    outputs.push_back(made.Node("ConcatFromSequence", {parts}, {{"axis", int64_t{0}}}));
+  }
+  const auto results = made.Run(outputs);
+  ASSERT_TRUE(results.ok()) << results.status().Text();
+  for (size_t k = 0; k < outputs.size(); k += 2) {
+    EXPECT_EQ((*results)[k].extents(), (Extents{3, 2}));
+    EXPECT_THAT(Numbers((*results)[k]), ElementsAre(5, 7, 5, 7, 5, 7));
+    EXPECT_THAT(Numbers((*results)[k + 1]), ElementsAre(2, 0, 3, 1));
+  }
+}
+
+TEST(SequenceOfARunTest, CountsOnNoExtentOfALastPart) {
+  SequenceGraph made;
+  graph::Type declared{.kind = graph::Type::Kind::kTensor, .element = ElementType::kFloat32};
+  declared.extents.emplace({graph::Extent{-1, "n"}, graph::Extent{2, ""}});
+  const ValueId x = made.Input(
+      declared, tensor::Value(MakeTensor(ElementType::kFloat32, {3, 2}, {1, 2, 3, 4, 5, 6})));
+  const ValueId parts = made.Node("SplitToSequence", {x, made.Integer(2)});
+  const ValueId at = made.Input({}, {1}, ElementType::kInt64);
+  const auto results =
+      made.Run({made.Node("SequenceAt", {parts, at}),
+                made.Node("ConcatFromSequence", {made.Node("SplitToSequence", {x})},
+                          {{"axis", int64_t{0}}, {"new_axis", int64_t{1}}})});
+  ASSERT_TRUE(results.ok()) << results.status().Text();
+  EXPECT_EQ((*results)[0].extents(), (Extents{1, 2}));
+  EXPECT_THAT(Numbers((*results)[0]), ElementsAre(5, 6));
+  EXPECT_EQ((*results)[1].extents(), (Extents{3, 1, 2}));
+}
+
 TEST(SequenceOfARunTest, JoinsAlongANewAxis) {
   SequenceGraph made;
   const ValueId sequence = made.Input(SequenceOfRows(), Rows({{1, 2, 3}, {4, 5, 6}}));
