@@ -127,6 +127,30 @@ TEST(RefusalsTest, QMoEOfWrongNumbers) {
   EXPECT_THAT(Refusal("QMoE", node), HasSubstr("Attribute activation_type is 'swish'"));
 }
 
+// Zero points that run on from column to column, where each column's begin with a byte.
+TEST(RefusalsTest, MatMulNBitsOfOtherNumbers) {
+  const auto refusal = [](int64_t bytes, int64_t scales, Input zero_points) {
+    Node node({{kFloat, {3, 32}}, {kUint8, {6, 2, bytes}}, {kFloat, {scales}}, zero_points}, 1);
+    for (const auto& [name, number] :
+         std::map<std::string, int64_t>{{"K", 32}, {"N", 6}, {"bits", 4}, {"block_size", 16}}) {
+      node.Set(name, number);
+    }
+    return Refusal("MatMulNBits", node);
+  };
+  EXPECT_EQ(refusal(8, 12, {kUint8, {6}}), "");
+  EXPECT_EQ(refusal(8, 12, {kFloat, {6, 2}}), "");
+  EXPECT_EQ(refusal(8, 12, {kUint8, {kUnknown}}), "");
+  EXPECT_EQ(refusal(8, 12, {}), "");
+  EXPECT_THAT(refusal(8, 12, {kUint8, {3}}),
+              HasSubstr("Input 3 (zero_points) has 3 elements; the blocks of 6 columns take 6."));
+  EXPECT_THAT(refusal(8, 12, {kFloat, {6}}),
+              HasSubstr("Input 3 (zero_points) has 6 elements; the blocks of 6 columns take 12."));
+  EXPECT_THAT(refusal(8, 6, {}),
+              HasSubstr("Input 2 (scales) has 6 elements; the blocks of 6 columns take 12."));
+  EXPECT_THAT(refusal(16, 12, {}),
+              HasSubstr("Input 1 (B) has 192 elements; the blocks of 6 columns take 96."));
+}
+
 // A token behind 6, of 2 heads that share 1 of keys, 16 numbers each.
 Node Attention(int cache, bool has_scales) {
   std::vector<Input> inputs = {

@@ -20,6 +20,24 @@ Status CheckBits(const Definition& d, int64_t bits) {
   return d.Unsupported("Attribute bits is " + std::to_string(bits) + "; weights have 2, 4 or 8.");
 }
 
+// INVALID_MODEL where an input with known extents has another number of elements than the columns
+// take.
+Status CheckCount(const Definition& d, int input, const std::string& name, int64_t columns,
+                  int64_t of_column) {
+  int64_t count = 1, required = 0;
+  if (!d.Has(input) || !d.Rank(input) || __builtin_mul_overflow(columns, of_column, &required)) {
+    return base::Ok();
+  }
+  for (int axis = 0; axis < *d.Rank(input); ++axis) {
+    const std::optional<int64_t> extent = d.Extent(input, axis);
+    if (!extent || __builtin_mul_overflow(count, *extent, &count)) return base::Ok();
+  }
+  if (count == required) return base::Ok();
+  return d.Invalid("Input " + std::to_string(input) + " (" + name + ") has " +
+                   std::to_string(count) + " elements; the blocks of " + std::to_string(columns) +
+                   " columns take " + std::to_string(required) + ".");
+}
+
 // Zero points [rows, blocks] in uint8: packed by rows, or where none are given the middle of the
 // range.
 Value ZeroPoints(Definition& d, int input, int64_t bits, int64_t rows, int64_t blocks) {
@@ -56,6 +74,13 @@ Status DefineMatMulNBits(Definition& d) {
                          "; weights are in the order of the standard (0).");
   }
   const int64_t blocks = (depth + block - 1) / block;
+  const bool has_float_zero_points = d.Has(3) && d.Type(3) != ElementType::kUint8;
+  // Those of a column begin with a byte.
+  const int64_t column_bytes = (blocks * bits + 7) / 8;
+  ONNXIFI_RETURN_IF_ERROR(CheckCount(d, 1, "B", columns, blocks * block * bits / 8));
+  ONNXIFI_RETURN_IF_ERROR(CheckCount(d, 2, "scales", columns, blocks));
+  ONNXIFI_RETURN_IF_ERROR(
+      CheckCount(d, 3, "zero_points", columns, has_float_zero_points ? blocks : column_bytes));
   const ElementType type = d.Type(0);
   // Weights of narrow floats are not rounded before the product.
   const ElementType wide = type == ElementType::kFloat16 || type == ElementType::kBfloat16
@@ -65,7 +90,6 @@ Status DefineMatMulNBits(Definition& d) {
   const Value bytes = d.Reshape(d.In(1), {columns, blocks * block * bits / 8});
   const Value numbers = Unpack(d, bytes, bits);
   const Value scales = d.Cast(d.Reshape(d.In(2), {columns, blocks}), wide);
-  const bool has_float_zero_points = d.Has(3) && d.Type(3) != ElementType::kUint8;
   const Value zero_points = has_float_zero_points ? d.Reshape(d.In(3), {columns, blocks})
                                                   : ZeroPoints(d, 3, bits, columns, blocks);
   Value weights;
