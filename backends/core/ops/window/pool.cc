@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MaxPool, AveragePool, LpPool and their global forms: one Window step each; of large overlapping
-// maxima one per axis, of small ones whose positions are wanted a Map over the taps.
+// maxima one per axis, of small ones whose positions are wanted a Map over the taps; of sums of
+// powers the root of an average, for which devices have kernels.
 
 #include <limits>
 #include <optional>
@@ -204,6 +205,50 @@ struct Positions {
   }
 };
 
+// How many taps every window has inside the padded input; nothing where that is not the same
+// number, or not known.
+std::optional<int64_t> TapsOfEachWindow(const Sliding& sliding) {
+  int64_t taps = 1;
+  for (int axis = 0; axis < sliding.rank(); ++axis) {
+    const Dim end = (sliding.out[axis] - 1) * sliding.strides[axis] + sliding.Reach(axis);
+    const Dim padded = sliding.in[axis] + sliding.pads_begin[axis] + sliding.pads_end[axis];
+    const Dim& kernel = sliding.kernel[axis];
+    if (!kernel.is_constant() || !end.is_constant() || !padded.is_constant()) return std::nullopt;
+    if (kernel.constant() < 1 || end.constant() > padded.constant() ||
+        __builtin_mul_overflow(taps, kernel.constant(), &taps)) {
+      return std::nullopt;
+    }
+  }
+  return taps;
+}
+
+// (taps * average(|x|^p))^(1/p). `average`: its windows, which count padding.
+void LowerLp(Lowering& lowering, const Operand& x, Window average, int64_t taps,
+             const Shape& shape) {
+  const int64_t p = average.p;
+  const ElementType type = average.accumulator;
+  StepBuilder power(lowering, x.shape);
+  const Expr size = Unary(ExprOp::kAbs, Cast(power.Read(x), type));
+  Expr raised = size;
+  if (p == 2) raised = size * size;
+  if (p > 2) raised = Binary(ExprOp::kPow, size, Like(size, static_cast<double>(p)));
+  const Operand powers = power.WriteMap(raised, type);
+  average.kind = Window::Kind::kAverage;
+  average.count_include_pad = true;
+  StepBuilder step(lowering, shape);
+  step.AddRead(powers.view);
+  average.roots = {Accumulator(step.exprs(), type).id()};
+  const Operand averages = lowering.Temporary(type, shape);
+  step.Finish(std::move(average), {averages.view});
+  StepBuilder root(lowering, shape);
+  const Expr mean = root.Read(averages);
+  const Expr sum = mean * Like(mean, static_cast<double>(taps));
+  Expr result = sum;
+  if (p == 2) result = Unary(ExprOp::kSqrt, sum);
+  if (p > 2) result = Binary(ExprOp::kPow, sum, Like(sum, 1.0 / static_cast<double>(p)));
+  lowering.Set(0, root.WriteMap(result, x.type()));
+}
+
 template <Window::Kind kind, bool is_global>
 Status LowerPool(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
@@ -239,6 +284,12 @@ Status LowerPool(Lowering& lowering) {
   }
   Shape shape = {x.shape[0], x.shape[1]};
   shape.insert(shape.end(), sliding.out.begin(), sliding.out.end());
+  if (kind == Window::Kind::kLp) {
+    if (const std::optional<int64_t> taps = TapsOfEachWindow(sliding)) {
+      LowerLp(lowering, x, std::move(window), *taps, shape);
+      return base::Ok();
+    }
+  }
   if (kind == Window::Kind::kMax && lowering.Wants(1) && HasFewTaps(sliding)) {
     if (const std::optional<Operand> seen = Surrounded(x, sliding)) {
       Positions{sliding, window.column_major}.Lower(lowering, x, *seen, window.accumulator, shape);

@@ -84,7 +84,35 @@ INSTANTIATE_TEST_SUITE_P(Attributes, PoolTest,
                                            PoolCase{"AveragePool", 7, 3, 1, 1, 2, 1, false, true},
                                            PoolCase{"AveragePool", 10, 4, 3, 1, 0, 0, true, true},
                                            PoolCase{"AveragePool", 19, 2, 2, 2, 1, 1, true, false},
-                                           PoolCase{"LpPool", 2, 3, 2, 1, 1, 1, false, false}));
+                                           PoolCase{"LpPool", 2, 3, 2, 1, 1, 1, false, false},
+                                           PoolCase{"LpPool", 18, 2, 1, 3, 0, 2, false, false},
+                                           PoolCase{"LpPool", 18, 4, 3, 1, 0, 0, true, false}));
+
+// Windows of which all have as many taps, and some that reach beyond the padding.
+TEST(LpPoolTest, EqualsLoopsForEveryPower) {
+  const std::vector<double> x = {3, -1, 4, 1, -5, 9, 2};
+  for (const int64_t p : {1, 2, 3, 4}) {
+    for (const bool overhangs : {false, true}) {
+      OneNode node{"LpPool", 18, {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"p", p}}};
+      node.attributes["pads"] = Ints{1, overhangs ? 0 : 1};
+      if (overhangs) node.attributes["ceil_mode"] = int64_t{1};
+      node.inputs = {Given({1, 1, kExtent}, x)};
+      std::vector<double> expected;
+      for (int64_t at = -1; at < kExtent; at += 2) {
+        double sum = 0;
+        for (int64_t tap = at; tap < at + 3; ++tap) {
+          if (tap >= 0 && tap < kExtent) sum += std::pow(std::abs(x[tap]), p);
+        }
+        expected.push_back(std::pow(sum, 1.0 / static_cast<double>(p)));
+      }
+      if (!overhangs) expected.resize(4);
+      auto out = RunOperator(node);
+      ASSERT_TRUE(out.ok()) << out.status().Text();
+      expected.resize(static_cast<size_t>((*out)[0].element_count()));
+      EXPECT_THAT(Numbers((*out)[0]), Pointwise(DoubleNear(1e-4), expected)) << p;
+    }
+  }
+}
 
 // Maxima and their positions over an image [1, 2, in...], by plain loops: the first of equals, and
 // the first NaN, stays.
