@@ -235,7 +235,16 @@ INSTANTIATE_TEST_SUITE_P(
                       // j is in A alone: summed before it meets B.
                       EinsumCase{"ij,k->ik", {{2, 2}, {2}}, {3, 6, 7, 14}},
                       EinsumCase{"...i,...i->...", {{2, 2}, {2}}, {5, 11}},
-                      EinsumCase{"i,i,i->", {{2}, {2}, {2}}, {9}}));
+                      EinsumCase{"i,i,i->", {{2}, {2}, {2}}, {9}},
+                      // Summed axes that do not step through both factors as one.
+                      EinsumCase{"abc,dcb->ad", {{1, 2, 2}, {1, 2, 2}}, {29}},
+                      EinsumCase{"bac,abd->cd", {{2, 2, 2}, {2, 2, 1}}, {48, 58}},
+                      // a is in A alone, c and d in B.
+                      EinsumCase{"ab,cbd->b", {{2, 2}, {2, 2, 2}}, {56, 132}},
+                      // a stands still in the first two.
+                      EinsumCase{"ab,ca,ac->b", {{1, 2}, {2, 1}, {2, 2}}, {16, 32}},
+                      // c weighs b: a product of a and b would have an axis more than they.
+                      EinsumCase{"ac,bc,c->ab", {{2, 2}, {1, 2}, {2}}, {9, 19}}));
 
 }  // namespace
 }  // namespace onnxifi::ops

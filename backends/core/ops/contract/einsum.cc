@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Einsum: the equation gives every operand's axes letters. Operands are joined from left to right,
-// each time by one Contract over the letters that no later operand and not the result needs;
-// diagonals and broadcasting are views.
+// Einsum: the equation gives every operand's axes letters. Operands are joined in pairs, each time
+// by one Contract over the letters that no other operand and not the result needs; diagonals and
+// broadcasting are views. Kernels of products take one summed axis: where several do not step
+// through an operand as one, the operand is brought into order.
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -196,10 +198,118 @@ Term SumOut(Lowering& lowering, const Term& term, const Labels& kept, const Exte
   return {out, kept};
 }
 
+Operand Over(const Term& term, const Labels& labels, const Extents& extents) {
+  return {ViewOver(term, labels, extents), ShapeOf(labels, extents)};
+}
+
+// Whether the `count` axes from `first` on step through the operand as one axis.
+bool StepAsOne(const Operand& operand, size_t first, size_t count) {
+  if (!operand.view.guards.empty()) return false;
+  std::optional<Dim> expected;
+  for (size_t axis = first + count; axis-- > first;) {
+    if (operand.shape[axis] == Dim(1)) continue;
+    const Dim& stride = operand.view.strides[axis];
+    if (expected && !(stride == *expected)) return false;
+    expected = stride * operand.shape[axis];
+  }
+  return true;
+}
+
+// The factors of a product that is summed over `inner`, in an order of these labels for which the
+// least has to be copied.
+struct Factors {
+  Operand a, b;
+  Labels inner;
+};
+Factors MakeFactors(Lowering& lowering, const Term& a, const Term& b, const Labels& batch,
+                    const Labels& m, const Labels& n, const Labels& inner, const Extents& extents) {
+  // Elements to copy in a run: constants are copied once, while the graph is loaded.
+  const auto count_copied = [&](const Operand& operand) {
+    const program::Buffer& buffer = lowering.program().buffers[operand.view.buffer];
+    if (buffer.kind == program::Buffer::Kind::kConstant) return int64_t{0};
+    const Dim count = tensor::Product(operand.shape);
+    return count.is_constant() ? count.constant() : int64_t{1} << 40;
+  };
+  Labels as_in_b;
+  for (Label label : b.labels) {
+    if (Has(inner, label)) as_in_b.push_back(label);
+  }
+  Factors best;
+  bool copies_a = false, copies_b = false;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const Labels& order : {inner, as_in_b}) {
+    Factors factors{Over(a, Joined({&batch, &m, &order}), extents),
+                    Over(b, Joined({&batch, &order, &n}), extents), order};
+    const bool orders_a = !StepAsOne(factors.a, batch.size() + m.size(), order.size());
+    const bool orders_b = !StepAsOne(factors.b, batch.size(), order.size());
+    const int64_t copied =
+        (orders_a ? count_copied(factors.a) : 0) + (orders_b ? count_copied(factors.b) : 0);
+    if (copied >= least) continue;
+    least = copied;
+    best = std::move(factors);
+    copies_a = orders_a;
+    copies_b = orders_b;
+  }
+  if (copies_a) best.a = lowering.Dense(best.a);
+  if (copies_b) best.b = lowering.Dense(best.b);
+  return best;
+}
+
+// `term` without the labels that neither `other` nor the result has. Sums of narrow numbers stay in
+// the product, which rounds them once.
+Term SumOutAlone(Lowering& lowering, const Term& term, const Term& other, const Labels& kept,
+                 const Extents& extents, ElementType type) {
+  Labels left;
+  for (Label label : term.labels) {
+    if (Has(kept, label) || Has(other.labels, label)) left.push_back(label);
+  }
+  const bool is_narrow = AccumulatorOf(type) != type;
+  if (left.size() == term.labels.size() || is_narrow) return term;
+  return SumOut(lowering, term, left, extents, type);
+}
+
+// The labels along which both terms stand still, as where groups share what they multiply: their
+// product stands still, too.
+Labels StillIn(const Term& a, const Term& b) {
+  const auto stands_still = [](const Term& term, Label label) {
+    const auto found = std::find(term.labels.begin(), term.labels.end(), label);
+    if (found == term.labels.end() || !term.operand.view.guards.empty()) return false;
+    const auto axis = static_cast<size_t>(found - term.labels.begin());
+    return term.operand.shape[axis] == Dim(1) || term.operand.view.strides[axis] == Dim(0);
+  };
+  Labels still;
+  for (Label label : a.labels) {
+    if (stands_still(a, label) && stands_still(b, label)) still.push_back(label);
+  }
+  return still;
+}
+
+// One of the elements along each of `labels`, which the term has.
+Term At(Term term, const Labels& labels) {
+  for (Label label : labels) {
+    const auto axis = std::find(term.labels.begin(), term.labels.end(), label);
+    term.operand = program::RemoveAxis(term.operand, static_cast<int>(axis - term.labels.begin()));
+    term.labels.erase(axis);
+  }
+  return term;
+}
+
+Labels Without(Labels labels, const Labels& others) {
+  std::erase_if(labels, [&](Label label) { return Has(others, label); });
+  return labels;
+}
+
 // The product of two terms over the labels of either that are kept, summed over the others. An
 // element-wise product where none is summed.
-Term Multiply(Lowering& lowering, const Term& a, const Term& b, const Labels& kept,
+Term Multiply(Lowering& lowering, const Term& left, const Term& right, const Labels& all_kept,
               const Extents& extents, ElementType type) {
+  Term a = SumOutAlone(lowering, left, right, all_kept, extents, type);
+  Term b = SumOutAlone(lowering, right, left, all_kept, extents, type);
+  Labels still = StillIn(a, b);
+  std::erase_if(still, [&](Label label) { return !Has(all_kept, label); });
+  const Labels kept = Without(all_kept, still);
+  a = At(std::move(a), still);
+  b = At(std::move(b), still);
   Labels batch, m, n, k;
   for (Label label : a.labels) {
     if (!Has(kept, label)) {
@@ -222,21 +332,53 @@ Term Multiply(Lowering& lowering, const Term& a, const Term& b, const Labels& ke
     const Expr x = Cast(step.ReadView(ViewOver(a, out_labels, extents)), accumulator);
     const Expr y = Cast(step.ReadView(ViewOver(b, out_labels, extents)), accumulator);
     step.WriteMapTo({{write, step.domain()}}, {Cast(x * y, type)});
-    return result;
+    return {Over(result, all_kept, extents), all_kept};
   }
-  const auto factor = [&](const Term& term, const Labels& labels) {
-    return Factor{Operand{ViewOver(term, labels, extents), ShapeOf(labels, extents)}};
-  };
+  Factors factors = MakeFactors(lowering, a, b, batch, m, n, k, extents);
   program::Contract contract;
   contract.batch_axes = static_cast<int>(batch.size());
   contract.m_axes = static_cast<int>(m.size());
   contract.n_axes = static_cast<int>(n.size());
-  contract.inner = ShapeOf(k, extents);
-  const Expr sum = SumOfProducts(step, factor(a, Joined({&batch, &m, &k})),
-                                 factor(b, Joined({&batch, &k, &n})), accumulator, contract);
+  contract.inner = ShapeOf(factors.inner, extents);
+  const Expr sum = SumOfProducts(step, Factor{std::move(factors.a)}, Factor{std::move(factors.b)},
+                                 accumulator, contract);
   contract.roots = {Cast(sum, type).id()};
   step.Finish(std::move(contract), {write});
-  return result;
+  return {Over(result, all_kept, extents), all_kept};
+}
+
+// The labels of a pair of terms that the result or other terms need; where there are no others, the
+// result's, in its order.
+Labels KeptOf(const std::vector<Term>& terms, size_t first, size_t second, const Labels& output) {
+  if (terms.size() == 2) return output;
+  Labels kept;
+  for (Label label : Joined({&terms[first].labels, &terms[second].labels})) {
+    bool is_needed = Has(output, label);
+    for (size_t other = 0; other < terms.size(); ++other) {
+      is_needed =
+          is_needed || (other != first && other != second && Has(terms[other].labels, label));
+    }
+    if (is_needed && !Has(kept, label)) kept.push_back(label);
+  }
+  return kept;
+}
+
+// The pair of terms whose product has the fewest axes more than they; of these, the fewest axes.
+std::pair<size_t, size_t> ChoosePair(const std::vector<Term>& terms, const Labels& output) {
+  std::pair<size_t, size_t> best = {0, 1};
+  std::pair<int, int> least = {std::numeric_limits<int>::max(), 0};
+  for (size_t first = 0; first < terms.size(); ++first) {
+    for (size_t second = first + 1; second < terms.size(); ++second) {
+      const auto axes = static_cast<int>(KeptOf(terms, first, second, output).size());
+      const auto given =
+          static_cast<int>(std::max(terms[first].labels.size(), terms[second].labels.size()));
+      const std::pair<int, int> cost = {axes - given, axes};
+      if (cost >= least) continue;
+      least = cost;
+      best = {first, second};
+    }
+  }
+  return best;
 }
 
 Status LowerEinsum(Lowering& lowering) {
@@ -289,20 +431,15 @@ Status LowerEinsum(Lowering& lowering) {
     }
   }
 
-  Term product = terms.front();
-  for (size_t next = 1; next < terms.size(); ++next) {
-    const bool is_last = next + 1 == terms.size();
-    Labels kept = is_last ? output : Labels();
-    for (Label label : Joined({&product.labels, &terms[next].labels})) {
-      bool is_needed = Has(output, label);
-      for (size_t later = next + 1; later < terms.size(); ++later) {
-        is_needed = is_needed || Has(terms[later].labels, label);
-      }
-      if (is_needed && !Has(kept, label)) kept.push_back(label);
-    }
-    product = Multiply(lowering, product, terms[next], kept, extents, type);
+  const bool is_product = terms.size() > 1;
+  while (terms.size() > 1) {
+    const auto [first, second] = ChoosePair(terms, output);
+    const Labels kept = KeptOf(terms, first, second, output);
+    terms[first] = Multiply(lowering, terms[first], terms[second], kept, extents, type);
+    terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(second));
   }
-  if (terms.size() == 1) {
+  Term product = terms.front();
+  if (!is_product) {
     const bool sums = output.size() != product.labels.size();
     if (sums) {
       product = SumOut(lowering, product, output, extents, type);

@@ -75,7 +75,8 @@ Status CheckFactors(Lowering& lowering) {
 Status LowerMatMul(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(CheckFactors(lowering));
   ONNXIFI_ASSIGN_OR_RETURN(const MatMulAxes axes,
-                           MakeMatMulAxes(lowering, lowering.In(0), lowering.In(1)));
+                           MakeMatMulAxes(lowering, Unpadded(lowering, lowering.In(0)),
+                                          Unpadded(lowering, lowering.In(1))));
 
   const ElementType type = axes.a.type();
   StepBuilder step(lowering, axes.out);
@@ -115,8 +116,8 @@ Result<Operand> GemmBias(Lowering& lowering, const Shape& out) {
 // Y = alpha * A' * B' + beta * C
 Status LowerGemm(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(CheckFactors(lowering));
-  Operand a = lowering.In(0);
-  Operand b = lowering.In(1);
+  Operand a = Unpadded(lowering, lowering.In(0));
+  Operand b = Unpadded(lowering, lowering.In(1));
   if (a.rank() != 2 || b.rank() != 2) {
     return lowering.InvalidModel("A and B have " + std::to_string(a.rank()) + " and " +
                                  std::to_string(b.rank()) + " axes instead of 2.");

@@ -23,6 +23,10 @@ program::ExprId Prologue(StepBuilder& step, const Factor& factor, int read,
 
 }  // namespace
 
+Operand Unpadded(Lowering& lowering, const Operand& operand) {
+  return operand.view.guards.empty() ? operand : lowering.Dense(operand);
+}
+
 Expr SumOfProducts(StepBuilder& step, const Factor& a, const Factor& b, ElementType accumulator,
                    program::Contract& contract) {
   step.AddRead(a.operand.view);

@@ -17,6 +17,10 @@ struct Factor {
   std::optional<Operand> zero_point = std::nullopt;
 };
 
+// The operand itself, or a dense copy where it is padded by its view: kernels of matrix products
+// read matrices that lie in memory.
+Operand Unpadded(Lowering& lowering, const Operand& operand);
+
 // Makes the factors reads 0 and 1 of `step`, which has none yet, and gives the contract their
 // prologues: the elements less the zero points, as `accumulator`. Returns the sum of the products,
 // for the epilogue to go on from.
