@@ -51,7 +51,8 @@ Tensor Numbers(const Extents& extents) {
   return Tensor::FromValues<float>(kFloat, extents, values);
 }
 
-// The graph's only output on a device; nothing it runs is a loop of oneDNN's own.
+// The graph's only output on a device; nothing it runs is a loop of oneDNN's own, or the
+// reference's loops in the place of a primitive.
 std::vector<float> RunOn(device::Device& device, const Graph& graph, const Tensor& input) {
   plugin::LoadTimes times;
   std::vector<float> result;
@@ -70,6 +71,8 @@ std::vector<float> RunOn(device::Device& device, const Graph& graph, const Tenso
   const auto binding = (*plan)->Bind(0, /*symbols=*/{});
   for (const auto& kernel : (*binding)->kernels) {
     EXPECT_THAT(kernel->Detail(), Not(HasSubstr("ref")));
+    EXPECT_THAT(kernel->Detail(), Not(HasSubstr("loops:")));
+    EXPECT_THAT(kernel->Detail(), Not(HasSubstr("prologue loops")));
   }
   const auto values = places.tensors[0].values<float>();
   result.assign(values.begin(), values.end());
@@ -89,6 +92,56 @@ void ExpectAsOnReference(const Graph& graph, const Tensor& input) {
 ValueId Convolve(GraphBuilder& builder, ValueId x, int64_t in, int64_t out) {
   return builder.AddNode("Conv", 11, {x, builder.AddConstant(Numbers({out, in, 3, 3}))},
                          {{"pads", Ints{1, 1, 1, 1}}});
+}
+
+TEST(LpPoolTest, IsAnAverageBetweenMaps) {
+  for (const std::string type : {"LpPool", "GlobalLpPool"}) {
+    GraphBuilder builder;
+    const ValueId x = builder.AddInput("x", FloatsOf({{1, ""}, {8, ""}, {9, ""}, {9, ""}}));
+    GraphBuilder::Attributes attributes;
+    if (type == "LpPool") attributes["kernel_shape"] = Ints{3, 3};
+    auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+    ASSERT_TRUE(device.ok()) << device.status().Text();
+    plugin::LoadTimes times;
+    const auto program = plugin::Compile(
+        builder.Take({builder.AddNode(type, type == "LpPool" ? 18 : 2, {x}, attributes)}), **device,
+        base::Log(), times);
+    ASSERT_TRUE(program.ok()) << program.status().Text();
+    for (const Step& step : (*program)->steps) {
+      const auto* window = step.As<program::Window>();
+      if (window != nullptr) EXPECT_EQ(window->kind, program::Window::Kind::kAverage);
+    }
+  }
+}
+
+// Linear attention appends a column of ones.
+TEST(MatMulTest, ReadsPaddedMatricesInAPrimitive) {
+  for (const bool is_first : {false, true}) {
+    GraphBuilder builder;
+    const ValueId x = builder.AddInput("x", FloatsOf({{8, ""}, {16, ""}, {16, ""}}));
+    const std::vector<int64_t> before_and_after = {0, 0, 0, 0, is_first ? 1 : 0, is_first ? 0 : 1};
+    const ValueId pads = builder.AddConstant(
+        Tensor::FromValues<int64_t>(ElementType::kInt64, {6}, before_and_after));
+    const float one = 1;
+    const ValueId ones = builder.AddConstant(Tensor::FromValues<float>(kFloat, {}, {&one, 1}));
+    const ValueId padded = builder.AddNode("Pad", 13, {x, pads, ones});
+    const graph::ValueIds factors =
+        is_first ? graph::ValueIds{padded, x} : graph::ValueIds{x, padded};
+    ExpectAsOnReference(builder.Take({builder.AddNode("MatMul", 13, factors)}),
+                        Numbers({8, 16, 16}));
+  }
+}
+
+// Several summed axes, which do not step through both factors as one; sums over one factor alone.
+TEST(EinsumTest, IsAProductInOnePrimitive) {
+  for (const std::string equation :
+       {"abc,cbd->ad", "abc,dcb->ad", "abc,dcb->da", "abc,bcd->abd", "abc,cba->", "abc,dbe->ac"}) {
+    GraphBuilder builder;
+    const ValueId x = builder.AddInput("x", FloatsOf({{8, ""}, {8, ""}, {8, ""}}));
+    ExpectAsOnReference(
+        builder.Take({builder.AddNode("Einsum", 12, {x, x}, {{"equation", equation}})}),
+        Numbers({8, 8, 8}));
+  }
 }
 
 // What several nodes make of one tensor is done before it is stored.
