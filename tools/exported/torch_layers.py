@@ -184,6 +184,53 @@ def _folding():
     return Subject(settle("folding", Folding()), inputs, _BATCH)
 
 
+def _summation():
+    """Sums of products over several axes, in another order in each factor, and of three factors;
+    linear attention with a column of ones, as of networks for high resolutions."""
+    import torch
+    from torch import nn
+
+    class Summation(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.joints = nn.Parameter(signal(5, 3, 7, 7))
+            self.out = nn.Parameter(signal(6, 8, 4, 10))
+            self.scale = nn.Parameter(signal(7, 4))
+
+        def forward(self, maps, heads):
+            graph = torch.einsum("nkctv,kvw->nctw", maps, self.joints)
+            joined = torch.einsum("bhnd,hdo->bno", heads, self.out[:, :, :6])
+            scores = torch.einsum("bhnd,bhmd,d->bhnm", heads, heads, self.scale)
+            ones = nn.functional.pad(heads, (0, 1), value=1.0)
+            sums = heads.relu().transpose(-1, -2) @ ones
+            return graph, joined, scores, heads.relu() @ sums
+
+    inputs = [(signal(1, 2, 3, 4, 5, 7), signal(2, 2, 8, 9, 4)),
+              (signal(3, 1, 3, 4, 5, 7), signal(4, 2, 8, 9, 4))]  # fmt: skip
+    return Subject(settle("summation", Summation()), inputs, _BATCH)
+
+
+def _length_regulator():
+    """Each token as often as its rounded duration says: TorchScript's exporter loops over parts."""
+    import torch
+    from torch import nn
+
+    class LengthRegulator(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = nn.Embedding(11, 6)
+            self.duration = nn.Linear(6, 1)
+            self.head = nn.Linear(6, 5)
+
+        def forward(self, tokens):
+            rows = self.embed(tokens)
+            counts = (self.duration(rows).squeeze(-1).abs() * 3).round().to(torch.int64) + 1
+            return self.head(torch.repeat_interleave(rows, counts, dim=0))
+
+    inputs = [(torch.arange(9) % 11,), (torch.arange(14) * 5 % 11,)]
+    return Subject(settle("length_regulator", LengthRegulator()), inputs, {0: {0: "length"}})
+
+
 def _scripted_loop():
     """A loop of which data tell the count, and a branch: what only scripting keeps."""
     import torch
@@ -259,6 +306,7 @@ _MODULES = {
     "selection": _selection,
     "arithmetic": _arithmetic,
     "folding": _folding,
+    "summation": _summation,
     "float16": _narrow("float16"),
     "bfloat16": _narrow("bfloat16"),
     "float64": _narrow("float64"),
@@ -269,6 +317,7 @@ def list_cases():
     for name, make in _MODULES.items():
         yield from cases(f"torch/{name}", make)
     yield from cases("torch/scripted_loop", _scripted_loop, (SCRIPT,))
+    yield from cases("torch/length_regulator", _length_regulator, (SCRIPT,))
     yield from cases("torch/special", _special, (DYNAMO,))
     yield from cases("torch/spectrum", _spectrum, (DYNAMO,))
     yield from cases("torch/fourier", _fourier, (DYNAMO,))
