@@ -23,6 +23,7 @@ namespace {
 
 using graph::Graph;
 using graph::ValueId;
+using graph::ValueIds;
 using graph::testing::GraphBuilder;
 using program::Contract;
 using program::Step;
@@ -94,6 +95,28 @@ ValueId Convolve(GraphBuilder& builder, ValueId x, int64_t in, int64_t out) {
                          {{"pads", Ints{1, 1, 1, 1}}});
 }
 
+// What is done for every element of the result takes 32 bits.
+TEST(OneHotTest, WrapsEachIndexOnce) {
+  GraphBuilder builder;
+  graph::Type indices = FloatsOf({{4, ""}, {50, ""}});
+  indices.element = ElementType::kInt64;
+  const int64_t depth = 30;
+  const float off_on[] = {0, 1};
+  const ValueIds inputs = {
+      builder.AddInput("i", indices),
+      builder.AddConstant(Tensor::FromValues<int64_t>(ElementType::kInt64, {}, {&depth, 1})),
+      builder.AddConstant(Tensor::FromValues<float>(kFloat, {2}, off_on))};
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  plugin::LoadTimes times;
+  const auto program =
+      plugin::Compile(builder.Take({builder.AddNode("OneHot", 11, inputs, {{"axis", int64_t{1}}})}),
+                      **device, base::Log(), times);
+  ASSERT_TRUE(program.ok()) << program.status().Text();
+  ASSERT_EQ((*program)->steps.size(), 2u);
+  EXPECT_EQ((*program)->steps.back().reads[0].type, ElementType::kInt32);
+}
+
 TEST(LpPoolTest, IsAnAverageBetweenMaps) {
   for (const std::string type : {"LpPool", "GlobalLpPool"}) {
     GraphBuilder builder;
@@ -125,8 +148,7 @@ TEST(MatMulTest, ReadsPaddedMatricesInAPrimitive) {
     const float one = 1;
     const ValueId ones = builder.AddConstant(Tensor::FromValues<float>(kFloat, {}, {&one, 1}));
     const ValueId padded = builder.AddNode("Pad", 13, {x, pads, ones});
-    const graph::ValueIds factors =
-        is_first ? graph::ValueIds{padded, x} : graph::ValueIds{x, padded};
+    const ValueIds factors = is_first ? ValueIds{padded, x} : ValueIds{x, padded};
     ExpectAsOnReference(builder.Take({builder.AddNode("MatMul", 13, factors)}),
                         Numbers({8, 16, 16}));
   }
@@ -210,7 +232,7 @@ Graph Experts(int64_t tokens, bool are_bytes) {
     return builder.AddConstant(Tensor::FromValues<int64_t>(
         ElementType::kInt64, {static_cast<int64_t>(values.size())}, values));
   };
-  const graph::ValueIds top = builder.AddNodeOfMany("TopK", 11, {scores, integers({2})}, 2);
+  const ValueIds top = builder.AddNodeOfMany("TopK", 11, {scores, integers({2})}, 2);
   ValueId weights;
   if (are_bytes) {
     std::vector<uint8_t> bytes(4 * 20 * 32);

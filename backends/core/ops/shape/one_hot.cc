@@ -3,6 +3,8 @@
 // OneHot: each index compared with the coordinate along the new axis. An index outside [-depth,
 // depth - 1] is off everywhere.
 
+#include <cstdint>
+
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
@@ -42,13 +44,22 @@ Status LowerOneHot(Lowering& lowering) {
                            lowering.Axis(lowering.Int("axis", -1), indices.rank() + 1));
   ONNXIFI_ASSIGN_OR_RETURN(const Dim depth, Depth(lowering));
 
+  // Once per index, and narrow: the comparison below is done for every element of the result.
+  StepBuilder wrap(lowering, indices.shape);
+  const Expr given = Cast(wrap.Read(indices), ElementType::kInt64);
+  const ElementType narrow =
+      depth.UpperBound() <= INT32_MAX ? ElementType::kInt32 : ElementType::kInt64;
+  const Expr wrapped = WrapNegative(wrap, given, depth);
+  const Expr is_inside = Like(wrapped, 0) <= wrapped && wrapped < wrap.Extent(depth);
+  const Operand positions = wrap.WriteMap(Select(is_inside, wrapped, Like(wrapped, -1)), narrow);
+
   Shape shape = indices.shape;
   shape.insert(shape.begin() + axis, depth);
   StepBuilder map(lowering, shape);
-  Expr index = Cast(map.Read(program::InsertAxis(indices, axis)), ElementType::kInt64);
+  const Expr position = map.Read(program::InsertAxis(positions, axis));
   Expr off = map.Read(program::RemoveAxis(values, 0));
   Expr on = map.Read(program::RemoveAxis(program::Slice(values, 0, 1, 1, 1), 0));
-  Expr is_hot = WrapNegative(map, index, depth) == map.Coordinate(axis);
+  Expr is_hot = position == Cast(map.Coordinate(axis), narrow);
   lowering.Set(0, map.WriteMap(Select(is_hot, on, off), values.type()));
   return base::Ok();
 }
