@@ -49,6 +49,31 @@ bool OnlyMapsFollow(const Program& program, int first) {
   });
 }
 
+// Of a step, and bytes of all temporaries together: what no machine has, and far from where sums
+// and products of kernels overflow.
+constexpr int64_t kMaxElements = int64_t{1} << 60;
+constexpr int64_t kMaxArenaBytes = int64_t{1} << 60;
+
+Status CheckElements(const device::BoundStep& step) {
+  if (tensor::ElementCount(step.domain) <= kMaxElements) return base::Ok();
+  return Status(Code::kNoSystemMemory, "A step over extents " + tensor::ToString(step.domain) +
+                                           " exceeds the largest number of elements (" +
+                                           std::to_string(kMaxElements) + ").");
+}
+
+Status CheckArena(std::span<const int64_t> sizes) {
+  int64_t left = kMaxArenaBytes;
+  for (const int64_t size : sizes) {
+    if (size > left) {
+      return Status(Code::kNoSystemMemory,
+                    "The intermediate tensors of a run exceed the largest size of " +
+                        std::to_string(kMaxArenaBytes) + " bytes.");
+    }
+    left -= size;
+  }
+  return base::Ok();
+}
+
 size_t CountSteps(const SegmentBinding& binding) { return binding.steps.size() + 1; }
 
 // The extents of a buffer; an expression that comes out negative means that the extents given do
@@ -441,6 +466,7 @@ Result<std::shared_ptr<const SegmentBinding>> Plan::MakeBinding(int segment_numb
     ONNXIFI_ASSIGN_OR_RETURN(tensor::Extents extents, Numbers(buffer.shape, binding->dims));
     sizes.push_back(tensor::SizeBytes(buffer.type, tensor::ElementCount(extents)));
   }
+  ONNXIFI_RETURN_IF_ERROR(CheckArena(sizes));
   ArenaLayout layout = LayOutArena(segment.temporaries, sizes);
   binding->arena_bytes = layout.size_bytes;
   for (size_t k = 0; k < segment.temporaries.size(); ++k) {
@@ -453,6 +479,7 @@ Result<std::shared_ptr<const SegmentBinding>> Plan::MakeBinding(int segment_numb
   }
   for (int s = segment.first_step; s < segment.end_step; ++s) {
     binding->steps.push_back(device::Bind(program_, program_.steps[s], binding->dims));
+    ONNXIFI_RETURN_IF_ERROR(CheckElements(binding->steps.back()));
   }
   ONNXIFI_RETURN_IF_ERROR(BindKernels(segment, on_bound, *binding));
   if (segment.end_step < static_cast<int>(program_.steps.size())) {

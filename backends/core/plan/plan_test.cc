@@ -399,6 +399,31 @@ TEST(PlanTest, ChecksRequirementsWhereTheirNumbersAreKnown) {
   EXPECT_EQ(counters.bindings, 1u) << "of the first segment";
 }
 
+// Only data tell such extents; kernels would divide by what is left of their product.
+TEST(PlanTest, RefusesExtentsWhoseProductOverflows) {
+  for (const bool has_temporary : {false, true}) {
+    ProgramMaker maker;
+    const Dim n = NewSymbol(maker, "N");
+    const Shape cube = {n, n, n};
+    Operand x = maker.Input({n});
+    if (has_temporary) x = maker.Map(cube, {x}, Same);
+    maker.Output(maker.Map(cube, {x}, Same));
+    NotingDevice device;
+    Counters counters;
+    const auto plan = *Plan::Create(maker.program, device, counters);
+    // 2^60 elements are no more than the largest number; their bytes are.
+    for (const int shift : {20, 21, 22, 31}) {
+      const auto bound = plan->Bind(0, {int64_t{1} << shift});
+      EXPECT_EQ(bound.ok(), shift == 20 && !has_temporary) << shift;
+      if (bound.ok()) continue;
+      EXPECT_EQ(bound.status().code(), Code::kNoSystemMemory);
+      EXPECT_THAT(bound.status().Text(), HasSubstr(has_temporary ? "bytes" : "elements"));
+      EXPECT_THAT(bound.status().Text(), HasSubstr("1152921504606846976"));
+    }
+    ASSERT_TRUE(plan->Bind(0, {5}).ok());
+  }
+}
+
 TEST(PlanTest, RefusesNegativeExtents) {
   CutProgram made;
   NotingDevice device;
