@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "backends/core/program/body_exprs.h"
@@ -113,10 +114,12 @@ class Inliner {
 
     std::vector<ExprId> replacement(reader_.reads.size(), kNoExpr);
     std::vector<int> new_read(reader_.reads.size(), -1);
+    const std::vector<bool> is_plain = PlainReads(reader_);
     for (size_t r = 0; r < reader_.reads.size(); ++r) {
       const View& read = reader_.reads[r];
       if (read.buffer != buffer) {
-        new_read[r] = AddRead(read, IsPlain(reader_, r), joined);
+        new_read[r] = AddRead(read, is_plain[r], joined);
+        if (joined.reads.size() > kMaxReads) return std::nullopt;
         continue;
       }
       std::optional<std::vector<int>> axes = MatchAxes(producer_, reader_, read);
@@ -167,13 +170,14 @@ class Inliner {
     is_plain_.push_back(is_plain);
     return static_cast<int>(joined.reads.size()) - 1;
   }
-  // Whether it is loaded over the domain, and not at coordinates.
-  bool IsPlain(const Step& step, size_t read) const {
+  // By read: whether it is loaded over the domain, and not at coordinates.
+  std::vector<bool> PlainReads(const Step& step) const {
+    std::vector<bool> is_plain(step.reads.size(), true);
     for (ExprId id : Reachable(program_.exprs, BodyExprs(step))) {
       const ExprNode& node = program_.exprs[id];
-      if (node.op == ExprOp::kLoad && node.payload == read && !node.operands.empty()) return false;
+      if (node.op == ExprOp::kLoad && !node.operands.empty()) is_plain[node.payload] = false;
     }
-    return true;
+    return is_plain;
   }
 
   // The producer's expression over the reader's coordinates; its reads are added to `joined`.
@@ -264,11 +268,20 @@ bool KeepsRuns(const Program& program, const Step& producer, const Step& reader,
   return along >= 0 && reader.writes[0].strides[static_cast<size_t>(along)] == Dim(1);
 }
 
+// Whether more buffers are read than a fused step may read, with any one of them inlined. Then no
+// producer needs to be tried: the time to try all of them grows with the square of the reads.
+bool ReadsTooManyBuffers(const Step& reader) {
+  if (reader.reads.size() <= kMaxReads + 1) return false;
+  std::unordered_set<BufferId> buffers;
+  for (const View& read : reader.reads) buffers.insert(read.buffer);
+  return buffers.size() > kMaxReads + 1;
+}
+
 // Inlines the first producer of step `reader_number` that can be; false when there is none.
 bool InlineOneProducer(Program& program, BufferUses& uses, int reader_number,
                        const Accepts& accepts) {
   const Step& reader = program.steps[reader_number];
-  if (HasMixedLoads(program, reader)) return false;
+  if (ReadsTooManyBuffers(reader) || HasMixedLoads(program, reader)) return false;
   for (const View& read : reader.reads) {
     const int number = uses.OnlyWriter(read.buffer);
     if (number == BufferUses::kNoStep || number >= reader_number ||

@@ -49,6 +49,29 @@ TEST(FuseMapsTest, CollapsesAChainIntoItsLastStep) {
   EXPECT_EQ(program.steps[0].node, 0) << "the first node";
 }
 
+// What a producer's inlining is tried with stays in the pool of expressions, so that its size tells
+// the work.
+TEST(FuseMapsTest, TriesNoProducerOfAReaderOfTooManyTensors) {
+  for (const int count : {16, 64}) {
+    ProgramMaker maker;
+    const Operand x = maker.Input({8});
+    std::vector<Operand> made;
+    for (int k = 0; k < count; ++k) made.push_back(maker.Map({8}, {x}, Exp));
+    maker.Output(maker.Map({8}, made, [](ExprPool&, const std::vector<Expr>& loads) {
+      Expr sum = loads[0];
+      for (size_t k = 1; k < loads.size(); ++k) sum = sum + loads[k];
+      return sum;
+    }));
+    const int expressions = maker.program.exprs.size();
+    FuseMaps(maker.program, AcceptAll);
+    const bool is_fused = maker.program.steps.size() == 1;
+    EXPECT_EQ(is_fused, count == 16) << count;
+    if (!is_fused) {
+      EXPECT_EQ(maker.program.exprs.size(), expressions);
+    }
+  }
+}
+
 // Half of x, times 1 and a function of x and its cube, as Gelu's approximation is exported.
 TEST(FuseFunctionsTest, MakesOneFunctionOfAllThatIsMadeOfATensor) {
   const auto make = [](ProgramMaker& maker) {
