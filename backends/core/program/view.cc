@@ -64,6 +64,13 @@ bool Regroup(const Dims& old_form, const Shape& old_shape, size_t old_begin, siz
   return true;
 }
 
+// Whether every coordinate that passes `inner` passes `outer`.
+bool Implies(const Guard& inner, const Guard& outer) {
+  return inner.coefficients == outer.coefficients &&
+         (outer.offset - inner.offset).LowerBound() >= 0 &&
+         (outer.extent - outer.offset - inner.extent + inner.offset).LowerBound() >= 0;
+}
+
 }  // namespace
 
 bool View::operator==(const View& other) const {
@@ -205,6 +212,11 @@ std::optional<Operand> Pad(const Operand& operand, const Dims& before, const Dim
   if (added.empty()) return result;
   if (!view.guards.empty() && view.fill.u != fill.u) return std::nullopt;
   view.fill = fill;
+  // What was padded before stays guarded: a chain of paddings has a guard per axis, not per node.
+  std::erase_if(added, [&](const Guard& guard) {
+    return std::ranges::any_of(view.guards,
+                               [&](const Guard& known) { return Implies(known, guard); });
+  });
   view.guards.insert(view.guards.end(), added.begin(), added.end());
   return result;
 }

@@ -328,6 +328,28 @@ TEST(ViewTest, TwoFillsDoNotFitOneView) {
   EXPECT_TRUE(Pad(*zeros, {-1}, {-1}, tensor::Scalar{.f = 1}).has_value());
 }
 
+TEST(ViewTest, PaddingsOfPaddingsHaveAGuardPerAxis) {
+  tensor::DimTable table;
+  const Dim n = table.NewSymbol("N", false);
+  for (const Dim& extent : {Dim(4), n}) {
+    const Shape from = {extent, 3};
+    std::optional<Operand> padded = Operand{DenseView(0, ElementType::kFloat32, from), from};
+    for (int k = 0; k < 20; ++k) {
+      padded = Pad(*padded, {1, k % 3}, {2, 0}, tensor::Scalar{.f = 0});
+      ASSERT_TRUE(padded.has_value());
+    }
+    ASSERT_EQ(padded->view.guards.size(), 2u);
+    EXPECT_EQ(padded->view.guards[0].offset, Dim(-20));
+    EXPECT_EQ(padded->view.guards[0].extent, extent);
+    EXPECT_EQ(padded->shape[0], extent + Dim(60));
+    // Rows 1 and 2, which a tensor of N rows may not have: padding them guards them, too.
+    const std::optional<Operand> again =
+        Pad(Slice(*padded, 0, 21, 1, 2), {1, 0}, {1, 0}, tensor::Scalar{.f = 0});
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(again->view.guards.size(), extent.is_constant() ? 2u : 3u);
+  }
+}
+
 TEST(ViewTest, CroppingThePaddingDropsItsGuard) {
   tensor::DimTable table;
   const Dim n = table.NewSymbol("N", false);
