@@ -140,15 +140,20 @@ Result<Dims> Lowering::IntegersOrRuntime(int input, std::optional<int64_t> count
   return ReadAtRunTime(flat, static_cast<int>(*count));
 }
 
-const tensor::Tensor* Lowering::SmallConstant(int input) const {
+const tensor::Tensor* Lowering::Constant(int input) const {
   if (!Has(input)) return nullptr;
   const Operand& operand = In(input);
   const program::Buffer& buffer = program_.buffers[operand.view.buffer];
   if (buffer.kind != program::Buffer::Kind::kConstant || !program::IsDense(operand)) return nullptr;
   const tensor::Tensor& constant = program_.constants[buffer.index];
   if (constant.data() == nullptr && constant.element_count() > 0) return nullptr;
-  if (constant.element_count() > program::SymbolicValues::kMaxElements) return nullptr;
   return &constant;
+}
+
+const tensor::Tensor* Lowering::SmallConstant(int input) const {
+  const tensor::Tensor* constant = Constant(input);
+  if (constant == nullptr) return nullptr;
+  return constant->element_count() <= program::SymbolicValues::kMaxElements ? constant : nullptr;
 }
 
 Result<int> Lowering::Axis(int64_t axis, int rank) const {

@@ -161,7 +161,9 @@ class Lowering {
   // a number, else UNSUPPORTED_SHAPE. Where something else tells how many numbers there must be, in
   // `count`, the extent may be a symbol, and a run of another extent is refused.
   Result<Dims> IntegersOrRuntime(int input, std::optional<int64_t> count = std::nullopt);
-  // The tensor of an input that is a constant of at most 64 elements, else null.
+  // The tensor of an input that is a dense constant with its data, else null; of at most 64
+  // elements.
+  const tensor::Tensor* Constant(int input) const;
   const tensor::Tensor* SmallConstant(int input) const;
 
   // Axis attributes and operands: `axis` in [-rank, rank) made non-negative, else INVALID_MODEL.

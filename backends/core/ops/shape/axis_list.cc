@@ -70,7 +70,26 @@ Dim AxisList::ValueAt(int axis, const Dims& values, Dim otherwise) const {
 
 Result<Dims> WholeNumbers(Lowering& lowering, int input) {
   const Operand& operand = lowering.In(input);
-  if (!tensor::IsFloat(operand.type())) return lowering.IntegersOrRuntime(input);
+  if (!tensor::IsFloat(operand.type())) {
+    const program::Buffer& buffer = lowering.program().buffers[operand.view.buffer];
+    if (buffer.kind != program::Buffer::Kind::kConstant || operand.rank() != 1 ||
+        !operand.shape[0].is_constant() ||
+        operand.shape[0].constant() <= program::SymbolicValues::kMaxElements) {
+      return lowering.IntegersOrRuntime(input);
+    }
+    const tensor::Tensor* constant = lowering.Constant(input);
+    // Support checks have no numbers of it. One symbol for all keeps their sums short.
+    if (constant == nullptr && program::IsDense(operand)) {
+      const Operand first = program::Slice(operand, 0, 0, 1, 1);
+      return Dims(static_cast<size_t>(operand.shape[0].constant()),
+                  lowering.ReadAtRunTime(first, 1).front());
+    }
+    if (constant == nullptr) return lowering.IntegersOrRuntime(input);
+    Dims numbers;
+    for (int64_t k = 0; k < constant->element_count(); ++k)
+      numbers.emplace_back(constant->AsInt(k));
+    return numbers;
+  }
   if (const tensor::Tensor* constant = lowering.SmallConstant(input)) {
     Dims numbers;
     for (int64_t k = 0; k < constant->element_count(); ++k) {

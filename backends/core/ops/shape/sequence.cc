@@ -9,6 +9,7 @@
 
 #include "backends/core/ops/host_step.h"
 #include "backends/core/ops/registry.h"
+#include "backends/core/ops/shape/axis_list.h"
 #include "backends/core/ops/shape/concat.h"
 
 namespace onnxifi::ops {
@@ -211,7 +212,7 @@ Result<std::optional<Dims>> PartLengths(Lowering& lowering, Dim extent) {
   Dims lengths;
   if (lowering.Has(1) && lowering.In(1).rank() > 0) {
     if (lowering.In(1).rank() > 1 || !lowering.In(1).shape[0].is_constant()) return Lengths();
-    ONNXIFI_ASSIGN_OR_RETURN(lengths, lowering.IntegersOrRuntime(1));
+    ONNXIFI_ASSIGN_OR_RETURN(lengths, WholeNumbers(lowering, 1));
     ONNXIFI_ASSIGN_OR_RETURN(lengths, AsPartLengths(lowering, std::move(lengths), extent));
     return Lengths(std::move(lengths));
   }

@@ -331,6 +331,25 @@ TEST_P(ShapeRefusalTest, NamesTheValueAndTheLimit) {
   EXPECT_THAT(out.status().Text(), HasSubstr(GetParam().sentence));
 }
 
+// Models of tables split a row of all features, some hundred of them of their own lengths.
+TEST(SplitTest, TakesAnyNumberOfConstantLengths) {
+  constexpr int64_t kParts = 300;
+  std::vector<double> lengths;
+  int64_t sum = 0;
+  for (int64_t k = 0; k < kParts; ++k) sum += static_cast<int64_t>(lengths.emplace_back(k % 7));
+  OneNode node{"Split", 13};
+  node.inputs = {Given({sum}, Count(sum)), Constant({kParts}, lengths, ElementType::kInt64)};
+  node.wanted.assign(kParts, true);
+  const auto out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  double next = Count(sum)[0];
+  for (size_t k = 0; k < lengths.size(); ++k) {
+    const std::vector<double> part = Numbers((*out)[k]);
+    ASSERT_EQ(static_cast<double>(part.size()), lengths[k]) << k;
+    for (const double number : part) EXPECT_EQ(number, next++) << k;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Shapes, ShapeRefusalTest,
     ::testing::Values(
@@ -501,6 +520,31 @@ TEST(DeclaredShapesTest, OfRanksAndOutputsCountWhereCallersMakeTheOutputs) {
   graph = AddConstant({1}, {1}, {1, 1});
   EXPECT_EQ(Refusal(graph, Carrier::kDescriptors), "Value 'y' is declared [1, 1] but is [1].");
   ExpectRuns(graph);
+}
+
+// A support check has no numbers of a long list of lengths.
+TEST(SplitTest, IsClaimedWithoutItsLengths) {
+  constexpr int64_t kParts = 100;
+  graph::Graph graph;
+  const auto add = [&graph](const std::string& name, ElementType element, int64_t extent) {
+    graph::Type type{.kind = graph::Type::Kind::kTensor, .element = element};
+    type.extents = {{extent, ""}};
+    return graph.AddValue({.name = name, .type = std::move(type)});
+  };
+  const graph::ValueId x = add("x", ElementType::kFloat32, kParts);
+  const graph::ValueId lengths = add("lengths", ElementType::kInt64, kParts);
+  graph.values[lengths].is_weight = true;
+  graph::Node split{.op_type = "Split", .since_version = 13, .inputs = {x, lengths}};
+  for (int64_t k = 0; k < kParts; ++k) {
+    split.outputs.push_back(add("y" + std::to_string(k), ElementType::kFloat32, 1));
+  }
+  graph.inputs = {x};
+  graph.outputs = split.outputs;
+  graph.nodes = {split};
+  EXPECT_EQ(Refusal(graph, Carrier::kDescriptors), "");
+  const std::vector<double> ones(kParts, 1);
+  graph.values[lengths].constant = MakeTensor(ElementType::kInt64, {kParts}, ones);
+  EXPECT_EQ(Refusal(graph, Carrier::kDescriptors), "");
 }
 
 }  // namespace
