@@ -23,6 +23,10 @@ namespace {
 // Of all sequences of a graph together: a chain of insertions lists its tensors again and again.
 constexpr size_t kMaxSequenceTensors = 65536;
 
+// A body gets a sequence of more tensors as one value: an iteration that takes one of them would
+// bind and gather all.
+constexpr size_t kMaxCapturedTensors = 16;
+
 }  // namespace
 
 GraphValues::GraphValues(const graph::Graph& graph, program::Program& program, GraphValues* outer)
@@ -291,18 +295,25 @@ Status GraphValues::Capture(ValueId id, const graph::Value& value) {
   const bool is_inside = &outer_->program_ == &program_;
   if (const Operand* outside = outer_->operand(value.outer)) {
     operands_[id] = is_inside ? *outside : Capture(value.name, *outside);
-  } else if (const Sequence* outside = outer_->sequence(value.outer)) {
-    Sequence inside = *outside;
+  } else if (outer_->sequence(value.outer) != nullptr &&
+             (is_inside || !outer_->IsCapturedWhole(value.outer))) {
+    Sequence inside = *outer_->sequence(value.outer);
     for (Operand& tensor : inside.tensors) {
       if (!is_inside) tensor = Capture(value.name, tensor);
     }
     sequences_[id] = std::move(inside);
   } else {
-    const NonTensorValue& whole = outer_->non_tensor_values_.at(value.outer);
+    const NonTensorValue whole = outer_->AsNonTensorValue(value.outer);
     if (!is_inside) captures_.push_back(whole.operand());
     non_tensor_values_[id] = is_inside ? whole : NewInput(value.name, whole.type);
   }
   return base::Ok();
+}
+
+// Tensors of several ranks stay apart, since the type of the whole has no rank then.
+bool GraphValues::IsCapturedWhole(ValueId id) const {
+  const Sequence& sequence = sequences_.at(id);
+  return sequence.tensors.size() > kMaxCapturedTensors && sequence.type().inner[0].rank >= 0;
 }
 
 // A tensor of the enclosing program becomes an input of this one; a constant is shared.

@@ -96,6 +96,8 @@ class GraphValues {
   Operand Constant(tensor::Tensor constant);
   Result<Operand> AbsentWeight(const graph::Value& value);
   Status Capture(graph::ValueId id, const graph::Value& value);
+  // Whether a body has the sequence as one value, not as its tensors.
+  bool IsCapturedWhole(graph::ValueId id) const;
   Operand Capture(const std::string& name, const Operand& outside);
 
   const graph::Graph& graph_;

@@ -8,9 +8,11 @@
 
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <string>
 
+#include "backends/core/ops/lower_graph.h"
 #include "backends/core/ops/testing/run_operator.h"
 
 namespace onnxifi::ops {
@@ -544,6 +546,35 @@ TEST(SequenceMapTest, DoesItsBodyForEveryElement) {
   ASSERT_TRUE(results.ok()) << results.status().Text();
   EXPECT_EQ(NumbersOf((*results)[0]), (std::vector<std::vector<double>>{{201, 202}, {203}, {}}));
   EXPECT_EQ(NumbersOf((*results)[1]), (std::vector<std::vector<double>>{{2}, {1}, {0}}));
+}
+
+// Every iteration takes one element; it must not bind, nor gather, all of them.
+TEST(SequenceMapTest, HasALongSequenceAsOneValue) {
+  for (const int64_t count : {3, 40}) {
+    SequenceGraph made;
+    std::vector<double> numbers(static_cast<size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), 1.0);
+    const ValueId parts = made.Node("SplitToSequence", {made.Input({count}, numbers)}, {});
+    SequenceGraph inside;
+    const ValueId element = inside.Input(TensorType(ElementType::kFloat32, 1), {});
+    const ValueId negative = inside.Node("Neg", {element}, {}, 13);
+    auto body = std::make_shared<Graph>(inside.graph());
+    body->outputs = {negative};
+    const ValueId mapped =
+        made.Node("SequenceMap", {parts}, {{"body", std::shared_ptr<const Graph>(body)}}, 17);
+    const ValueId joined = made.Node("ConcatFromSequence", {mapped}, {{"axis", int64_t{0}}});
+    const auto results = made.Run({joined});
+    ASSERT_TRUE(results.ok()) << results.status().Text();
+    for (double& number : numbers) number = -number;
+    EXPECT_EQ(Numbers((*results)[0]), numbers);
+
+    const auto program = LowerGraph(made.graph(), /*functions=*/nullptr);
+    ASSERT_TRUE(program.ok()) << program.status().Text();
+    for (const program::Step& step : (*program)->steps) {
+      if (step.As<program::Control>() == nullptr) continue;
+      EXPECT_LT(step.reads.size(), 10u) << count;
+    }
+  }
 }
 
 TEST(OptionalOfARunTest, TellsWhetherItHasItsElement) {
