@@ -1,101 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DFT (opset 17 and later) and STFT: a product with a matrix of cosines and sines, which is a
-// constant where the length and the number of parts are. The frames of STFT are a view of the
-// signal, its window a factor of the matrix.
+// DFT (opset 17 and later) and STFT: transforms of the lines along an axis. The frames of STFT are
+// a view of the signal.
 
-#include <numbers>
 #include <utility>
 
-#include "backends/core/ops/contract/matmul.h"
-#include "backends/core/ops/contract/product.h"
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
+#include "backends/core/ops/signal/fast_transform.h"
+#include "backends/core/ops/signal/transform.h"
 
 namespace onnxifi::ops {
 namespace {
 
-struct Transform {
-  Dim length;  // L
-  bool is_inverse = false;
-  bool is_onesided = false;
-  Dim used;      // elements of the input that are used, M
-  Dim in_parts;  // 1: real, 2: complex
-  int64_t out_parts = 2;
-  Dim bins;  // elements of the output, K
-
-  bool mirrors() const { return is_inverse && is_onesided; }
-};
-
-// [M * in_parts, K * out_parts]: row (n, part), column (k, part). With e = exp(-+ 2 pi i k n / L),
-// the real part of an input gives (Re e, Im e) and its imaginary part (-Im e, Re e). `window`, if
-// there is one, has an element per n.
-Operand MakeMatrix(Lowering& lowering, const Transform& transform, ElementType type,
-                   const Operand* window) {
-  StepBuilder map(lowering,
-                  {transform.used, transform.in_parts, transform.bins, transform.out_parts});
-  const ElementType compute = tensor::ArithmeticType(type);
-  const Expr n = map.Coordinate(0);
-  const Expr k = map.Coordinate(2);
-  const Expr length = map.Extent(Max(transform.length, Dim(1)));
-  // Whole turns are taken off while it is an integer, and angles are kept below a quarter turn, so
-  // that zeros are exact.
-  const Expr turn = Binary(ExprOp::kMod, n * k, length);
-  const Expr is_behind = length < turn + turn;
-  const Expr steps = Select(is_behind, length - turn, turn);  // of at most half a turn
-  const Expr doubled = steps + steps;
-  const auto sine_of = [&](Expr numerator, double pi) {
-    const Expr share = Cast(numerator, compute) / Cast(length, compute);
-    return Unary(ExprOp::kSin, share * Like(share, pi));
-  };
-  const Expr real = sine_of(length - (doubled + doubled), std::numbers::pi / 2);
-  const Expr height =
-      sine_of(Select(length < doubled + doubled, length - doubled, doubled), std::numbers::pi);
-  const Expr sine = Select(is_behind, -height, height);
-  const Expr imaginary = transform.is_inverse ? sine : -sine;
-  const auto is_zero = [](Expr part) { return part == Like(part, 0); };
-  Expr value =
-      Select(is_zero(map.Coordinate(1)), Select(is_zero(map.Coordinate(3)), real, imaginary),
-             Select(is_zero(map.Coordinate(3)), -imaginary, real));
-  if (transform.mirrors()) {
-    // The other half of the spectrum is conjugate: its real parts are those of this half.
-    const Expr is_single = Binary(ExprOp::kOr, is_zero(n), n + n == length);
-    value = value * Select(is_single, Like(value, 1), Like(value, 2));
-  }
-  if (transform.is_inverse) value = value / Cast(length, compute);
-  if (window != nullptr) {
-    Operand aligned = *window;
-    while (aligned.rank() < 4) aligned = program::InsertAxis(aligned, aligned.rank());
-    value = value * map.ReadArithmetic(aligned);
-  }
-  const Operand matrix = map.WriteMap(value, compute);
-  return lowering.Reshaped(
-      matrix, {transform.used * transform.in_parts, transform.bins * Dim(transform.out_parts)});
-}
-
-// `x`: [..., M, in_parts]. Gives [..., K, out_parts].
-Result<Operand> Apply(Lowering& lowering, const Transform& transform, const Operand& x,
-                      const Operand* window) {
-  const ElementType type = x.type();
-  const ElementType compute = tensor::ArithmeticType(type);
-  const Operand matrix = MakeMatrix(lowering, transform, type, window);
-  Shape rows(x.shape.begin(), x.shape.end() - 2);
-  Shape flat = rows;
-  flat.push_back(matrix.shape[0]);
-  Operand a = transform.in_parts == Dim(1) ? program::RemoveAxis(x, x.rank() - 1)
-                                           : lowering.Reshaped(x, flat);
-  a.shape = flat;
-  a = lowering.CastTo(a, compute);
-  ONNXIFI_ASSIGN_OR_RETURN(const MatMulAxes axes, MakeMatMulAxes(lowering, a, matrix));
-  StepBuilder step(lowering, axes.out);
-  program::Contract contract = MatMulContract(axes);
-  const Expr sum = SumOfProducts(step, {axes.a}, {axes.b}, compute, contract);
-  contract.roots = {Cast(sum, type).id()};
-  const Operand out = lowering.Temporary(type, axes.out);
-  step.Finish(std::move(contract), {out.view});
-  rows.push_back(transform.bins);
-  rows.push_back(transform.out_parts);
-  return lowering.Reshaped(out, rows);
+// `x`: [..., M, in_parts], `window`: [M] or null. Gives [..., K, out_parts].
+Result<Operand> TransformLines(Lowering& lowering, const Transform& transform, const Operand& x,
+                               const Operand* window) {
+  return IsFasterInStages(transform, x.shape) ? TransformInStages(lowering, transform, x, window)
+                                              : TransformByMatrix(lowering, transform, x, window);
 }
 
 // The last axis of the input says real (1) or complex (2), maybe only when the program runs.
@@ -198,7 +120,8 @@ Status LowerDft(Lowering& lowering) {
   transform.out_parts = transform.mirrors() ? 1 : 2;
 
   x = program::Slice(x, axis, 0, 1, transform.used);
-  ONNXIFI_ASSIGN_OR_RETURN(const Operand y, Apply(lowering, transform, x, /*window=*/nullptr));
+  ONNXIFI_ASSIGN_OR_RETURN(const Operand y,
+                           TransformLines(lowering, transform, x, /*window=*/nullptr));
   lowering.Set(0, Moved(y, is_axis, MovedToPlace));
   return base::Ok();
 }
@@ -244,8 +167,8 @@ Status LowerStft(Lowering& lowering) {
   framed.view.strides[1] = framed.view.strides[2] * step;
   framed.shape[1] = frames;
   framed.shape[2] = transform.length;
-  ONNXIFI_ASSIGN_OR_RETURN(Operand y,
-                           Apply(lowering, transform, framed, window ? &*window : nullptr));
+  ONNXIFI_ASSIGN_OR_RETURN(
+      Operand y, TransformLines(lowering, transform, framed, window ? &*window : nullptr));
   lowering.Set(0, std::move(y));
   return base::Ok();
 }

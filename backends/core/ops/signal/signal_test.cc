@@ -139,6 +139,74 @@ INSTANTIATE_TEST_SUITE_P(Forms, DftTest,
                                            DftCase{"InverseOneSidedCropped", true, true, 2, 6}),
                          [](const auto& info) { return info.param.name; });
 
+struct LongCase {
+  std::string name;
+  int64_t extent;
+  DftCase form;
+  ElementType type = ElementType::kFloat32;
+};
+
+class LongDftTest : public ::testing::TestWithParam<LongCase> {};
+
+// Two lines of each, by stages: the matrix of a transform is nowhere.
+TEST_P(LongDftTest, EqualsTheSum) {
+  const auto& [name, extent, c, type] = GetParam();
+  constexpr int64_t kRows = 2;
+  const std::vector<double> data = Draw(size_t(kRows * extent * c.parts));
+  OneNode node{"DFT", 17};
+  if (c.is_inverse) node.attributes["inverse"] = int64_t{1};
+  if (c.is_onesided) node.attributes["onesided"] = int64_t{1};
+  node.inputs = {Given({kRows, extent, c.parts}, data, type)};
+  if (c.length > 0) {
+    node.inputs.push_back(Constant({}, {double(c.length)}, ElementType::kInt64));
+  }
+  int64_t largest = 0;
+  node.rewrite = [&](program::Program& program) {
+    for (const program::Buffer& buffer : program.buffers) {
+      largest = std::max(largest, tensor::Product(buffer.shape).constant());
+    }
+  };
+  const auto out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_LT(largest, 300 * 300 * 4) << "elements";
+  const std::vector<double> found = Numbers((*out)[0]);
+  for (int64_t row = 0; row < kRows; ++row) {
+    Spectrum line;
+    for (int64_t n = 0; n < extent; ++n) {
+      const size_t at = size_t((row * extent + n) * c.parts);
+      line.emplace_back(data[at], c.parts == 2 ? data[at + 1] : 0);
+    }
+    const std::vector<double> expected = Expected(c, line);
+    ASSERT_EQ(found.size(), expected.size() * kRows);
+    const double bound = (type == ElementType::kFloat64 ? 1e-10 : 1e-4) * (c.is_inverse ? 0.1 : 1);
+    for (size_t k = 0; k < expected.size(); ++k) {
+      ASSERT_NEAR(found[size_t(row) * expected.size() + k], expected[k], bound) << row << " " << k;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, LongDftTest,
+    ::testing::Values(LongCase{"Real", 640, {"", false, false, 1}},
+                      LongCase{"Complex", 1024, {"", false, false, 2}},
+                      LongCase{"ThreeStages", 8192, {"", false, true, 1}},
+                      LongCase{"OneSidedOdd", 735, {"", false, true, 1}},
+                      LongCase{"Padded", 530, {"", false, true, 2, 640}},
+                      LongCase{"Cropped", 700, {"", false, false, 1, 600}},
+                      LongCase{"Inverse", 720, {"", true, false, 2}},
+                      LongCase{"InverseOfReal", 720, {"", true, false, 1}},
+                      LongCase{"InverseOneSided", 361, {"", true, true, 2}},
+                      LongCase{"InverseOneSidedOdd", 361, {"", true, true, 2, 735}},
+                      LongCase{"InverseOneSidedPadded", 300, {"", true, true, 2, 720}},
+                      LongCase{"InverseOneSidedOfReal", 361, {"", true, true, 1}},
+                      LongCase{"Prime", 521, {"", false, false, 2}},
+                      LongCase{"RealPrime", 521, {"", false, true, 1}},
+                      LongCase{"InversePrime", 521, {"", true, false, 2}},
+                      LongCase{"TwicePrime", 1042, {"", true, true, 2, 1042}},
+                      LongCase{"PrimeDouble", 521, {"", true, false, 2}, ElementType::kFloat64},
+                      LongCase{"Double", 640, {"", false, false, 1}, ElementType::kFloat64}),
+    [](const auto& info) { return info.param.name; });
+
 TEST(DftRefusalTest, TakesNoAxisOfParts) {
   const auto out = RunOperator({"DFT", 17, {{"axis", int64_t{1}}}, {Given({4, 1}, Draw(4))}});
   ASSERT_FALSE(out.ok());
@@ -200,6 +268,34 @@ TEST(StftTest, TransformsWindowedFrames) {
           }
         }
       }
+    }
+  }
+}
+
+TEST(StftTest, TransformsLongFramesInStages) {
+  constexpr int64_t kFrame = 640, kStep = 100, kFrames = 3,
+                    kLength = kFrame + kStep * (kFrames - 1);
+  const std::vector<double> data = Draw(kLength);
+  const std::vector<double> window = Draw(kFrame);
+  const auto out =
+      RunOperator({"STFT",
+                   17,
+                   {},
+                   {Given({1, kLength, 1}, data), Constant({}, {kStep}, ElementType::kInt64),
+                    Given({kFrame}, window)}});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  const std::vector<double> found = Numbers((*out)[0]);
+  ASSERT_EQ((*out)[0].extents(), (tensor::Extents{1, kFrames, kFrame / 2 + 1, 2}));
+  for (int64_t f = 0; f < kFrames; ++f) {
+    Spectrum frame;
+    for (int64_t n = 0; n < kFrame; ++n) {
+      frame.emplace_back(data[size_t(f * kStep + n)] * window[size_t(n)]);
+    }
+    const Spectrum y = Transform(frame, kFrame, false);
+    for (int64_t k = 0; k <= kFrame / 2; ++k) {
+      const size_t at = size_t((f * (kFrame / 2 + 1) + k) * 2);
+      ASSERT_NEAR(found[at], y[size_t(k)].real(), 1e-4) << f << " " << k;
+      ASSERT_NEAR(found[at + 1], y[size_t(k)].imag(), 1e-4) << f << " " << k;
     }
   }
 }
