@@ -176,7 +176,9 @@ class Library:
 
     def sentence(self):
         """What the library says about the last call of this thread that failed; may be empty."""
-        text, size = ctypes.create_string_buffer(4096), ctypes.c_size_t(4096)
+        size = ctypes.c_size_t(0)
+        self._last_error(None, ctypes.byref(size))
+        text = ctypes.create_string_buffer(size.value or 1)
         self._last_error(text, ctypes.byref(size))
         return text.value.decode(errors="replace")
 

@@ -38,14 +38,16 @@ Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Value))
 
 
 class _Texts:
-    """A value of texts with the memory that it points into."""
+    """A value of texts with the memory that it points into: one block of bytes, and places in it."""
 
     def __init__(self, name, array):
         flat = [str(text).encode() for text in array.ravel()]
-        self._bytes = [ctypes.create_string_buffer(text, len(text) + 1) for text in flat]
-        self._strings = (_String * max(len(flat), 1))(
-            *[_String(ctypes.addressof(b), len(t)) for b, t in zip(self._bytes, flat)]
-        )
+        self._bytes = numpy.frombuffer(b"".join(flat) + b"\0", numpy.uint8)
+        sizes = numpy.fromiter(map(len, flat), numpy.uint64, len(flat))
+        self._places = numpy.empty((max(len(flat), 1), 2), numpy.uint64)
+        self._places[: len(flat), 0] = self._bytes.ctypes.data + numpy.cumsum(sizes) - sizes
+        self._places[: len(flat), 1] = sizes
+        strings = self._places.ctypes.data_as(ctypes.POINTER(_String))
         self._extents = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
         self.value = Value(
             struct_size=ctypes.sizeof(Value),
@@ -54,7 +56,7 @@ class _Texts:
             data_type=_STRING,
             rank=array.ndim,
             extents=self._extents,
-            strings=self._strings,
+            strings=strings,
         )
 
 
@@ -67,11 +69,17 @@ def _read_tensor(value):
     extents = value.extents[: value.rank] if value.rank else []
     count = int(numpy.prod(extents, dtype=numpy.int64))
     if value.data_type == _STRING:
-        texts = [
-            ctypes.string_at(text.data, text.size_bytes).decode(errors="replace")
-            for text in value.strings[:count]
-        ]
-        return numpy.array(texts, object).reshape(extents)
+        texts = numpy.empty(count, object)
+        if count:
+            places = numpy.ctypeslib.as_array(
+                ctypes.cast(value.strings, ctypes.POINTER(ctypes.c_uint64)), (count, 2)
+            )
+            at = ctypes.string_at
+            texts[:] = [
+                at(data, size).decode(errors="replace") if size else ""
+                for data, size in places.tolist()
+            ]
+        return texts.reshape(extents)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(value.data_type)
     content = ctypes.string_at(value.data, value.data_size_bytes) if count else b""
     return numpy.frombuffer(content, dtype, count).reshape(extents).copy()
