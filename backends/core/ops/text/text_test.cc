@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -422,7 +423,6 @@ TEST(TfIdfVectorizerTest, CountsAsByHand) {
   const std::vector<std::vector<int64_t>> grams = {{0},    {2},       {0, 1},   {1, 1},
                                                    {2, 0}, {0, 1, 2}, {1, 1, 1}};
   const std::vector<int64_t> starts = {0, 2, 8};
-  const std::vector<int64_t> columns = {6, 0, 3, 1, 2, 5, 4};
   const std::vector<float> weights = {0.5F, 2, 3, 4, 5, 6, 7};
   std::vector<int64_t> pool;
   Texts text_pool;
@@ -433,6 +433,9 @@ TEST(TfIdfVectorizerTest, CountsAsByHand) {
     }
   }
   for (int round = 0; round < 60; ++round) {
+    // Each its own, or several in one.
+    const std::vector<int64_t> columns = round % 3 == 0 ? std::vector<int64_t>{6, 0, 3, 0, 2, 5, 6}
+                                                        : std::vector<int64_t>{6, 0, 3, 1, 2, 5, 4};
     const int64_t rows = 1 + static_cast<int64_t>(random() % 2);
     const int64_t length = static_cast<int64_t>(random() % 9);
     std::vector<int64_t> items(static_cast<size_t>(rows * length));
@@ -465,15 +468,51 @@ TEST(TfIdfVectorizerTest, CountsAsByHand) {
       const std::vector<float> counts =
           CountByHand({items.begin() + row * length, items.begin() + (row + 1) * length}, grams,
                       shortest, longest, skipped);
+      std::vector<float> expected(7);
       for (size_t g = 0; g < grams.size(); ++g) {
-        float expected = counts[g];
-        if (mode == "IDF") expected = expected > 0 ? weights[g] : 0;
-        if (mode == "TFIDF") expected *= weights[g];
-        EXPECT_EQ((*result)[0].tensor.AsDouble(row * 7 + columns[g]), expected)
-            << mode << " gram " << g << " of round " << round;
+        float count = counts[g];
+        if (mode == "IDF") count = count > 0 ? weights[g] : 0;
+        if (mode == "TFIDF") count *= weights[g];
+        expected[static_cast<size_t>(columns[g])] += count;
+      }
+      for (size_t column = 0; column < expected.size(); ++column) {
+        EXPECT_EQ((*result)[0].tensor.AsDouble(row * 7 + static_cast<int64_t>(column)),
+                  expected[column])
+            << mode << " column " << column << " of round " << round;
       }
     }
   }
+}
+
+// A vocabulary of a corpus has many thousand columns, most of them 0 in a row.
+TEST(TfIdfVectorizerTest, HasACountAndAResultPerColumn) {
+  constexpr int64_t kRows = 3, kWords = 50;
+  std::vector<int64_t> pool(kWords);
+  std::iota(pool.begin(), pool.end(), 0);
+  OneNode node{"TfIdfVectorizer", 9};
+  for (const char* name : {"min_gram_length", "max_gram_length"})
+    node.attributes[name] = int64_t{1};
+  node.attributes["max_skip_count"] = int64_t{0};
+  node.attributes["mode"] = std::string("TF");
+  node.attributes["ngram_counts"] = std::vector<int64_t>{0};
+  node.attributes["ngram_indexes"] = pool;
+  node.attributes["pool_int64s"] = pool;
+  node.inputs = {Given({kRows, 2}, {7, 7, 1, 2, 49, 60}, ElementType::kInt64)};
+  int wide = 0;
+  node.rewrite = [&](program::Program& program) {
+    for (const program::Buffer& buffer : program.buffers) {
+      const tensor::Dim count = tensor::Product(buffer.shape);
+      if (count == tensor::Dim(kRows * kWords)) ++wide;
+    }
+  };
+  const auto out = RunOperator(node);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  const std::vector<double> found = Numbers((*out)[0]);
+  ASSERT_EQ(found.size(), static_cast<size_t>(kRows * kWords));
+  EXPECT_EQ(found[7], 2);
+  EXPECT_EQ(found[kWords + 1] + found[kWords + 2] + found[2 * kWords + 49], 3);
+  EXPECT_EQ(std::accumulate(found.begin(), found.end(), 0.0), 5);
+  EXPECT_EQ(wide, 2);
 }
 
 TEST(LabelEncoderTest, LooksUpWhatIsListed) {

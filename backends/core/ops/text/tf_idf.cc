@@ -50,7 +50,12 @@ struct Settings {
   bool counts_once = false;  // any number of occurrences as one
   bool has_weights = false;  // else each n-gram counts as much
   int64_t width = 0;         // columns of the result
+  // No two n-grams have the same column, so that they are counted there.
+  bool counts_in_columns = false;
 };
+
+// Counts of 32 bits: a row of more items is larger than any memory.
+constexpr ElementType kCount = ElementType::kInt32;
 
 Result<Settings> ReadSettings(const Lowering& lowering, const std::vector<int64_t>& starts,
                               const std::vector<int64_t>& columns) {
@@ -87,6 +92,7 @@ Result<Settings> ReadSettings(const Lowering& lowering, const std::vector<int64_
                                  std::to_string(kMaxColumns - 1) + "].");
   }
   settings.width = *highest + 1;
+  settings.counts_in_columns = std::set(columns.begin(), columns.end()).size() == columns.size();
   return settings;
 }
 
@@ -205,16 +211,18 @@ void AddAt(Lowering& lowering, const Operand& target, const Operand& updates, co
   step.Finish(std::move(scatter), {target.view});
 }
 
-// How often each n-gram of the pool occurs in each row of `items` [N, C]: int64 [N, grams].
+// How often each n-gram of the pool occurs in each row of `items` [N, C]: [N, width] where they are
+// counted in their columns, else [N, grams].
 Operand CountGrams(Lowering& lowering, const Operand& items, const Pool& pool,
-                   const Settings& settings) {
+                   const Settings& settings, const std::vector<int64_t>& columns) {
   const Dim rows = items.shape[0], length = items.shape[1];
   StepBuilder map(lowering, items.shape);
   const Operand words =
       map.WriteMap(NumberOfKey(lowering, map, Cast(map.Read(items), kInt), pool.vocabulary), kInt);
-  const Operand counts = Filled(lowering, {rows, Dim(pool.gram_count)}, kInt);
+  const int64_t width = settings.counts_in_columns ? settings.width : pool.gram_count;
+  const Operand counts = Filled(lowering, {rows, Dim(width)}, kCount);
   StepBuilder ones(lowering, {Dim(1)});
-  const Operand one = ones.WriteMap(ones.Extent(1), kInt);
+  const Operand one = ones.WriteMap(ones.Extent(1), kCount);
   // Items of an n-gram lie `gap` + 1 apart; of one item the gap means nothing.
   const Dim gaps = Min(Dim(settings.most_skipped + 1), length);
   Operand prefixes = words;  // of the windows: [N, 1, C] or [N, gaps, C], the number of each
@@ -231,9 +239,13 @@ Operand CountGrams(Lowering& lowering, const Operand& items, const Pool& pool,
       prefixes = step.WriteMap(NumberOfKey(lowering, step, key, table.keys), kInt);
     }
     if (size < settings.shortest) continue;
+    std::vector<int64_t> places = table.grams;
+    for (int64_t& place : places) {
+      if (settings.counts_in_columns && place >= 0) place = columns[static_cast<size_t>(place)];
+    }
     StepBuilder grams(lowering, prefixes.shape);
     const Expr gram =
-        grams.ReadAtUnchecked(ConstantNumbers(lowering, table.grams), {grams.Read(prefixes)});
+        grams.ReadAtUnchecked(ConstantNumbers(lowering, places), {grams.Read(prefixes)});
     const Operand at = grams.WriteMap(gram, kInt);
     AddAt(lowering, counts, one, at);
   }
@@ -262,25 +274,31 @@ Status LowerTfIdfVectorizer(Lowering& lowering) {
                            ReadPool(lowering, items, *starts, columns->size(), settings));
 
   const Operand rows = x.rank() == 2 ? x : program::InsertAxis(x, 0);
-  const Operand counts = CountGrams(lowering, rows, pool, settings);
+  const Operand counts = CountGrams(lowering, rows, pool, settings, *columns);
   StepBuilder weigh(lowering, counts.shape);
   Expr value = weigh.Read(counts);
-  if (settings.counts_once) value = Minimum(value, weigh.Extent(1));
+  if (settings.counts_once) value = Minimum(value, Like(value, 1));
   value = Cast(value, ElementType::kFloat32);
   if (settings.has_weights) {
-    std::vector<float> weights = *lowering.Floats("weights");
-    weights.resize(static_cast<size_t>(pool.gram_count));
+    const std::vector<float>& of_grams = *lowering.Floats("weights");
+    std::vector<float> weights(static_cast<size_t>(counts.shape[1].constant()));
+    for (size_t gram = 0; gram < static_cast<size_t>(pool.gram_count); ++gram) {
+      const auto column = static_cast<size_t>((*columns)[gram]);
+      weights[settings.counts_in_columns ? column : gram] = of_grams[gram];
+    }
     value = value * weigh.Read(lowering.ConstantTensor(tensor::Tensor::FromValues<float>(
-                        ElementType::kFloat32, {pool.gram_count}, weights)));
+                        ElementType::kFloat32, {static_cast<int64_t>(weights.size())}, weights)));
   }
-  const Operand weighed = weigh.WriteMap(value, ElementType::kFloat32);
-  StepBuilder place(lowering, counts.shape);
-  std::vector<int64_t> column_of_gram = *columns;
-  column_of_gram.resize(static_cast<size_t>(pool.gram_count));
-  const Operand at = place.WriteMap(place.Read(ConstantNumbers(lowering, column_of_gram)), kInt);
-  const Operand sums =
-      Filled(lowering, {rows.shape[0], Dim(settings.width)}, ElementType::kFloat32);
-  AddAt(lowering, sums, weighed, at);
+  Operand sums = weigh.WriteMap(value, ElementType::kFloat32);
+  if (!settings.counts_in_columns) {
+    StepBuilder place(lowering, counts.shape);
+    std::vector<int64_t> column_of_gram = *columns;
+    column_of_gram.resize(static_cast<size_t>(pool.gram_count));
+    const Operand at = place.WriteMap(place.Read(ConstantNumbers(lowering, column_of_gram)), kInt);
+    const Operand weighed = sums;
+    sums = Filled(lowering, {rows.shape[0], Dim(settings.width)}, ElementType::kFloat32);
+    AddAt(lowering, sums, weighed, at);
+  }
   lowering.Set(0, x.rank() == 2 ? sums : program::RemoveAxis(sums, 0));
   return base::Ok();
 }
