@@ -156,10 +156,10 @@ TEST(ByteBlocksTest, RoundsWhatIsTinyAndKeepsWhatIsNoNumber) {
       return y;
     };
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    constexpr float kLargest = std::numeric_limits<float>::max();
+    constexpr float kMaxFloat = std::numeric_limits<float>::max();
     for (const float y : product_of(0, 0)) EXPECT_EQ(y, 0);
     EXPECT_NEAR(product_of(0, 2)[1], 2 * matrix.At(40, 1), 1e-5);
-    EXPECT_NEAR(product_of(kLargest / 64, 0)[1] / kLargest, matrix.At(0, 1) / 64, 1e-4);
+    EXPECT_NEAR(product_of(kMaxFloat / 64, 0)[1] / kMaxFloat, matrix.At(0, 1) / 64, 1e-4);
     for (const float strange : {kInfinity, -kInfinity, std::nanf("")}) {
       for (const float y : product_of(1, strange)) EXPECT_TRUE(std::isnan(y)) << strange;
       for (const float y : product_of(strange, 1)) EXPECT_TRUE(std::isnan(y)) << strange;

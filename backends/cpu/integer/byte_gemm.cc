@@ -399,11 +399,11 @@ void MultiplyPanel(Block block, const ByteProduct& product, int vectors, const F
 
 #if HWY_TARGET == HWY_AVX3
 // Fewer rows, or fewer quads of a piece, are sooner done in vectors.
-constexpr int64_t kLeastTileRows = 8;
-constexpr int64_t kLeastTileQuads = 4;
+constexpr int64_t kMinTileRows = 8;
+constexpr int64_t kMinTileQuads = 4;
 
 bool AreWorthTiles(const ByteProduct& product, const PanelLayout& layout) {
-  return product.rows >= kLeastTileRows && layout.quads >= kLeastTileQuads * product.pieces;
+  return product.rows >= kMinTileRows && layout.quads >= kMinTileQuads * product.pieces;
 }
 
 // What the sums of a block begin with.
@@ -435,7 +435,7 @@ void MultiplyPanelInTiles(Block block, const ByteProduct& product, int vectors, 
   int64_t place = product.place;
   const uint8_t* first_of_run = product.a - place * product.a_stride;
   int64_t left = product.rows;
-  while (left >= kLeastTileRows) {
+  while (left >= kMinTileRows) {
     const int64_t now = std::min(left, kMaxTileBlockRows);
     const int64_t of_tiles = now > kTileRows ? kMaxTileBlockRows : kTileRows;
     const bool is_even = now == of_tiles && run - place >= now;

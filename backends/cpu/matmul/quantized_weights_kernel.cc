@@ -47,7 +47,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     work_ = lines_.count() == 1 ? gemm::Work{lines_.rows(), 1, weights.depth, panels}
                                 : gemm::Work{lines_.count(), lines_.rows(), weights.depth, panels};
     are_rows_rounded_ = weights.may_round_rows && gemm::HasByteBlocks() &&
-                        weights.columns >= kLeastRoundedColumns &&
+                        weights.columns >= kMinRoundedColumns &&
                         lines_.rows() >= gemm::LeastByteBlockRows(layout);
     if (are_rows_rounded_) {
       rounded_at_once_ = std::min(lines_.rows(), kMaxRoundedRows);
@@ -113,7 +113,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
   static constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
   static constexpr int64_t kMaxPanels = 8;
   // Rounding a row takes as long as so many of its products save.
-  static constexpr int64_t kLeastRoundedColumns = 512;
+  static constexpr int64_t kMinRoundedColumns = 512;
   // So that what they are rounded to stays in a cache.
   static constexpr int64_t kMaxRoundedRows = 256;
 
