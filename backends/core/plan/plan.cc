@@ -464,7 +464,11 @@ Result<std::shared_ptr<const SegmentBinding>> Plan::MakeBinding(int segment_numb
   for (const BufferLifetime& lifetime : segment.temporaries) {
     const Buffer& buffer = program_.buffers[lifetime.buffer];
     ONNXIFI_ASSIGN_OR_RETURN(tensor::Extents extents, Numbers(buffer.shape, binding->dims));
-    sizes.push_back(tensor::SizeBytes(buffer.type, tensor::ElementCount(extents)));
+    const int64_t count = tensor::ElementCount(extents);
+    constexpr int64_t kMaxElementBytes = 16;
+    sizes.push_back(count > kMaxArenaBytes / kMaxElementBytes
+                        ? INT64_MAX
+                        : tensor::SizeBytes(buffer.type, count));
   }
   ONNXIFI_RETURN_IF_ERROR(CheckArena(sizes));
   ArenaLayout layout = LayOutArena(segment.temporaries, sizes);

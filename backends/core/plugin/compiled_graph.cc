@@ -304,11 +304,11 @@ Result<std::shared_ptr<const plan::SegmentBinding>> CompiledGraph::BindPlan(
   if (specialisations_ != nullptr) {
     const std::shared_ptr<const Specialisation> own = specialisations_->ForBinding(symbols, inputs);
     if (own != nullptr) {
-      ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, own->plan->SymbolsFor(inputs));
-      ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<const plan::SegmentBinding> bound,
-                               own->plan->Bind(0, numbers));
-      // Tiny runs are left to the plan for all shapes.
-      if (!bound->is_tiny) return bound;
+      const Result<std::vector<int64_t>> numbers = own->plan->SymbolsFor(inputs);
+      Result<std::shared_ptr<const plan::SegmentBinding>> bound =
+          numbers.ok() ? own->plan->Bind(0, *numbers) : numbers.status();
+      // Tiny runs are left to the plan for all shapes, and what this one has no memory for.
+      if (bound.ok() && !(*bound)->is_tiny) return bound;
     }
   }
   ONNXIFI_RETURN_IF_ERROR(Prepare());

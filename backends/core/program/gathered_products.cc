@@ -77,6 +77,7 @@ Step WithOperandsSwapped(const Step& step) {
   }
   Contract body = contract;
   std::swap(body.m_axes, body.n_axes);
+  body.may_round_to_bytes = false;  // of what was A
   swapped.body = std::move(body);
   return swapped;
 }

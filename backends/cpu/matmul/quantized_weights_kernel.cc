@@ -48,9 +48,11 @@ class BoundQuantizedWeights final : public device::BoundKernel {
                                 : gemm::Work{lines_.count(), lines_.rows(), weights.depth, panels};
     are_rows_rounded_ = weights.may_round_rows && gemm::HasByteBlocks() &&
                         weights.columns >= kMinRoundedColumns &&
+                        (lines_.count() == 1 || lines_.rows() >= kMinRowsOfLines) &&
                         lines_.rows() >= gemm::LeastByteBlockRows(layout);
     if (are_rows_rounded_) {
-      rounded_at_once_ = std::min(lines_.rows(), kMaxRoundedRows);
+      const int64_t times = (lines_.rows() + kMaxRoundedRows - 1) / kMaxRoundedRows;
+      rounded_at_once_ = (lines_.rows() + times - 1) / times;
       const int64_t byte_panels =
           (weights.columns + gemm::kBytePanelColumns - 1) / gemm::kBytePanelColumns;
       work_ = {1, rounded_at_once_, weights.depth, byte_panels};
@@ -114,6 +116,8 @@ class BoundQuantizedWeights final : public device::BoundKernel {
   static constexpr int64_t kMaxPanels = 8;
   // Rounding a row takes as long as so many of its products save.
   static constexpr int64_t kMinRoundedColumns = 512;
+  // Each of several lines makes the panels itself.
+  static constexpr int64_t kMinRowsOfLines = 64;
   // So that what they are rounded to stays in a cache.
   static constexpr int64_t kMaxRoundedRows = 256;
 
