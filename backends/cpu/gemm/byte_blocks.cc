@@ -143,6 +143,13 @@ void FillPanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, std:
   }
 }
 
+// Of four unsigned bytes in each lane and four signed ones. Sums are passed by value: as operands
+// of instructions that are written out, elements of an array would stay in memory.
+HWY_INLINE Ints MultiplyAdd(Ints numbers, Ints quad, Ints sum) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(numbers.raw), "v"(quad.raw));
+  return sum;
+}
+
 template <int rows, bool has_zeros>
 HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
                                const Epilogue& epilogue) {
@@ -194,7 +201,7 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
         const Ints quad = hn::Set(di, number_at(r, at));
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) {
-          __asm__("vpdpbusd %2, %1, %0" : "+v"(sum[r][v].raw) : "v"(column[v].raw), "v"(quad.raw));
+          sum[r][v] = MultiplyAdd(column[v], quad, sum[r][v]);
         }
       }
     }
@@ -295,8 +302,6 @@ void FillBytePanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, 
 void MultiplyByteBlocks(const ByteBlockProduct& product, const Epilogue& epilogue) {
   HWY_DYNAMIC_DISPATCH(MultiplyAll)(product, epilogue);
 }
-
-int64_t LeastByteBlockRows(const QuantizedLayout& layout) { return MostQuantizedRows(layout) + 1; }
 
 }  // namespace onnxifi::gemm
 #endif
