@@ -7,6 +7,8 @@
 
 #include "backends/cpu/gemm/byte_blocks.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <array>
 #include <cfloat>
@@ -123,8 +125,14 @@ void FillPanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, std:
   auto* to = reinterpret_cast<int32_t*>(panel);
   for (int64_t word = 0; word < words; word += kWordsAtOnce) {
     const int64_t now = std::min(kWordsAtOnce, words - word);
-    side_by_side(matrix.Numbers(first) + word * kFloatBytes, layout.column_bytes() / kFloatBytes,
-                 now, some);
+    const uint8_t* const numbers_at = matrix.Numbers(first) + word * kFloatBytes;
+    // Of each column that is a line of the cache, which a processor does not foresee.
+    for (int64_t column = kBytePanelColumns; column < 2 * kBytePanelColumns; ++column) {
+      hwy::Prefetch(
+          reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(numbers_at) +
+                                           static_cast<uintptr_t>(column * layout.column_bytes())));
+    }
+    side_by_side(numbers_at, layout.column_bytes() / kFloatBytes, now, some);
     for (int64_t k = 0; k < now; ++k) {
       for (int v = 0; v < kVectors; ++v) {
         const Ints numbers = hn::Load(d, some + k * kBytePanelColumns + v * kLanes);
