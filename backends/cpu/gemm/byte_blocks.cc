@@ -69,13 +69,15 @@ void RoundBlock(const float* x, int64_t count, int64_t block, int bits, int8_t* 
   constexpr float kSteps = 127;
   constexpr float kSmallest = kSteps / FLT_MAX * 2;
   const float magnitude = hn::GetLane(hn::MaxOfLanes(d, largest));
-  const bool is_rounded = magnitude > kSmallest;
-  *scale = (is_rounded ? magnitude / kSteps : 0) + hn::GetLane(hn::SumOfLanes(d, not_finite));
+  // 0, or NaN.
+  const float strange = hn::GetLane(hn::SumOfLanes(d, not_finite));
+  const bool is_rounded = strange == 0 && magnitude > kSmallest;
+  *scale = is_rounded ? magnitude / kSteps : strange;
   const Vec inverse = hn::Set(d, is_rounded ? kSteps / magnitude : 0);
   Ints sums = hn::Zero(IntTag());
   for (int64_t k = 0; k < block; k += kLanes) {
     Ints rounded = hn::Zero(IntTag());
-    if (k < count) {
+    if (k < count && is_rounded) {
       const Vec elements = LoadFirst(d, x + k, std::min(kLanes, count - k));
       rounded = hn::NearestInt(hn::Mul(elements, inverse));
     }
