@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "backends/core/plugin/pipeline.h"
 #include "backends/core/reference/device.h"
 #include "backends/cpu/device.h"
+#include "backends/cpu/gemm/byte_blocks.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -130,10 +133,14 @@ TEST(LpPoolTest, IsAnAverageBetweenMaps) {
         builder.Take({builder.AddNode(type, type == "LpPool" ? 18 : 2, {x}, attributes)}), **device,
         base::Log(), times);
     ASSERT_TRUE(program.ok()) << program.status().Text();
+    int averages = 0;
     for (const Step& step : (*program)->steps) {
       const auto* window = step.As<program::Window>();
-      if (window != nullptr) EXPECT_EQ(window->kind, program::Window::Kind::kAverage);
+      if (window == nullptr) continue;
+      EXPECT_EQ(window->kind, program::Window::Kind::kAverage);
+      ++averages;
     }
+    EXPECT_EQ(averages, 1);
   }
 }
 
@@ -276,6 +283,64 @@ TEST(ExpertsTest, MultiplyWithTheirMatricesWhereTheyLie) {
       EXPECT_EQ(gathered, 1) << program::ToString(**program);
       ExpectAsOnReference(Experts(tokens, are_bytes), Numbers({tokens, 32}));
     }
+  }
+}
+
+// `rows` of 64 elements times 520 columns in 4 bits, of which the node says how exact A has to be.
+Graph Blocks(int64_t rows, int64_t accuracy_level, int64_t columns) {
+  GraphBuilder builder;
+  std::vector<uint8_t> numbers(static_cast<size_t>(columns * 32));
+  for (size_t k = 0; k < numbers.size(); ++k) numbers[k] = static_cast<uint8_t>(k * 41 + k / 7);
+  const ValueIds inputs = {builder.AddInput("x", FloatsOf({{rows, ""}, {64, ""}})),
+                           builder.AddConstant(Tensor::FromValues<uint8_t>(
+                               ElementType::kUint8, {columns, 2, 16}, numbers)),
+                           builder.AddConstant(Numbers({columns * 2}))};
+  const ValueId y = builder.AddNode("MatMulNBits", 1, inputs,
+                                    {{"K", int64_t{64}},
+                                     {"N", columns},
+                                     {"bits", int64_t{4}},
+                                     {"block_size", int64_t{32}},
+                                     {"accuracy_level", accuracy_level}});
+  builder.LastNode().domain = "com.microsoft";
+  return builder.Take({y});
+}
+
+TEST(BlocksTest, RoundSeveralRowsWhereTheModelPermitsIt) {
+  if (!gemm::HasByteBlocks()) GTEST_SKIP() << "The processor multiplies no bytes with AVX-512.";
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  const auto is_rounded = [&](const Graph& graph, bool has_fast_algorithms) {
+    plugin::LoadTimes times;
+    const auto program =
+        plugin::Compile(Graph(graph), **device, base::Log(), times, has_fast_algorithms);
+    EXPECT_TRUE(program.ok()) << program.status().Text();
+    plan::Counters counters;
+    const auto plan = plan::Plan::Create(**program, **device, counters);
+    EXPECT_TRUE((*plan)->Prepare().ok());
+    const auto binding = (*plan)->Bind(0, /*symbols=*/{});
+    const auto& kernels = (*binding)->kernels;
+    return std::ranges::any_of(kernels, [](const auto& kernel) {
+      return kernel->Detail().find("rows rounded to bytes") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(is_rounded(Blocks(3, 4, 520), /*has_fast_algorithms=*/true));
+  EXPECT_FALSE(is_rounded(Blocks(3, 4, 520), /*has_fast_algorithms=*/false));
+  EXPECT_FALSE(is_rounded(Blocks(3, 1, 520), true));
+  EXPECT_FALSE(is_rounded(Blocks(2, 4, 520), true));
+  EXPECT_FALSE(is_rounded(Blocks(3, 4, 500), true));
+  // Level 1 is exact, and level 4 not far from it.
+  reference::Device plain;
+  for (const int64_t rows : {3, 9}) {
+    const Tensor x = Numbers({rows, 64});
+    const std::vector<float> exact = RunOn(plain, Blocks(rows, 4, 520), x);
+    const std::vector<float> rounded = RunOn(**device, Blocks(rows, 4, 520), x);
+    ASSERT_EQ(rounded.size(), exact.size());
+    float most = 0;
+    for (size_t k = 0; k < exact.size(); ++k)
+      most = std::max(most, std::abs(rounded[k] - exact[k]));
+    EXPECT_GT(most, 1e-4F);
+    EXPECT_LT(most, 0.02F);
+    ExpectAsOnReference(Blocks(rows, 1, 520), x);
   }
 }
 

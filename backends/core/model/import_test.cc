@@ -535,6 +535,18 @@ TEST(ImportTest, IgnoresAndNotesAttributesOfNoOperator) {
   EXPECT_NE(imported->notes[0].find("Attribute 'net_pos' is ignored"), std::string::npos);
 }
 
+TEST(ImportTest, KeepsAttributesOfThisProject) {
+  ModelProto model = MakeRelu();
+  onnx::NodeProto& node = *model.mutable_graph()->mutable_node(0);
+  AddAttribute(node, "__may_round_to_bytes", AttributeProto::INT).set_i(1);
+  AddAttribute(node, "__of_somebody_else", AttributeProto::INT).set_i(1);
+  const auto imported = ImportText(model.SerializeAsString(), {});
+  ASSERT_TRUE(imported.ok()) << imported.status().Text();
+  EXPECT_EQ(imported->nodes[0].attributes.size(), 1u);
+  EXPECT_TRUE(imported->nodes[0].attributes.contains("__may_round_to_bytes"));
+  EXPECT_TRUE(imported->notes.empty());
+}
+
 TEST(ImportTest, TakesAnInputThatIsListedTwiceOnce) {
   ModelProto model = MakeRelu();
   *model.mutable_graph()->add_input() = model.graph().input(0);

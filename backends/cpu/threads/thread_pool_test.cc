@@ -201,6 +201,7 @@ TEST(ThreadPoolTest, KeepsLoopsOnTheirThreadsWhileAnotherCallerPauses) {
     ++in_time;
     EXPECT_EQ(elsewhere, 0);
   }
+  EXPECT_GT(in_time, 0);
 }
 
 // Threads that wait for one another, but not for ever.
