@@ -172,6 +172,40 @@ TEST_F(LateQuarantine, OfAPluginThatThrowsInInitialisation) {
                   Init);
 }
 
+TEST_F(LateQuarantine, OfAPluginThatGivesNoBackend) {
+  ExpectGoneAfter("null-backend",
+                  "Function onnxInitBackend of the plugin gives NULL for a backend.", Init);
+}
+
+TEST_F(LateQuarantine, OfAPluginThatGivesNoGraph) {
+  ExpectGoneAfter(
+      "null-graph", "Function onnxInitGraph of the plugin gives NULL for a graph.",
+      [](const Device& device) { return device.InitBackend()->InitGraph(Bytes("double")); });
+}
+
+TEST_F(LateQuarantine, OfAPluginThatGivesNoEvent) {
+  ExpectGoneAfter("null-event", "Function onnxInitEvent of the plugin gives NULL for an event.",
+                  [](const Device& device) { return device.InitBackend()->NewEvent(); });
+}
+
+// Nobody could tell when the outputs are there.
+TEST_F(LateQuarantine, OfAPluginThatGivesARunNoEvent) {
+  ExpectGoneAfter(
+      "null-run",
+      "Function onnxRunGraph of the plugin gives NULL for the event of the output fence.",
+      [](const Device& device) {
+        const Backend backend = *device.InitBackend();
+        Graph graph = *backend.InitGraph(Bytes("double"));
+        std::vector<float> source(4), target(4);
+        const Tensor x{"x", ONNXIFI_DATATYPE_FLOAT32, {4}, source.data()};
+        const Tensor y{"y", ONNXIFI_DATATYPE_FLOAT32, {4}, target.data()};
+        EXPECT_TRUE(graph.SetIO({&x, 1}, {&y, 1}));
+        const Event input = *backend.NewEvent();
+        EXPECT_TRUE(input.Signal());
+        return graph.Run(input);
+      });
+}
+
 TEST_F(Quarantine, OfAPluginThatExplainsWithoutARecord) {
   const Library library = Open("null-explanation");
   const auto explanation = library.FindDevice("null-explanation")->Explain(Bytes("double"));

@@ -17,8 +17,8 @@ base::Result<std::unique_ptr<abi::Graph>> ForwardedBackend::InitGraph(
 base::Result<std::shared_ptr<abi::Event>> ForwardedBackend::NewEvent() {
   const PluginCalls& calls = backend_->calls();
   onnxEvent handle = nullptr;
-  ONNXIFI_RETURN_IF_ERROR(
-      calls.ToStatus(calls.functions().init_event(backend_->handle(), &handle), "onnxInitEvent"));
+  const onnxStatus answer = calls.functions().init_event(backend_->handle(), &handle);
+  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(answer, "onnxInitEvent", "an event", handle));
   return std::shared_ptr<abi::Event>(std::make_shared<ForwardedEvent>(backend_, handle));
 }
 
@@ -41,8 +41,8 @@ base::Result<std::shared_ptr<abi::Event>> ForwardedBackend::ImportEvent(
   if (calls.import_event == nullptr) return abi::Backend::ImportEvent(native);
   const onnxNativeEvent told = MakeNative(native);
   onnxEvent event = nullptr;
-  ONNXIFI_RETURN_IF_ERROR(
-      calls.ToStatus(calls.import_event(backend_->handle(), &told, &event), "onnxImportEvent"));
+  const onnxStatus answer = calls.import_event(backend_->handle(), &told, &event);
+  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(answer, "onnxImportEvent", "an event", event));
   has_imported_ = true;
   return std::shared_ptr<abi::Event>(std::make_shared<ForwardedEvent>(backend_, event));
 }

@@ -56,7 +56,8 @@ base::Result<std::unique_ptr<abi::Graph>> ForwardedGraph::Init(
       backend->handle(), properties.data(), request.model.size(), request.model.data(),
       static_cast<uint32_t>(weights.size()), weights.empty() ? nullptr : weights.data(), &handle);
   const bool is_emulated = answer == ONNXIFI_STATUS_FALLBACK;
-  if (!is_emulated) ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(answer, "onnxInitGraph"));
+  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(is_emulated ? ONNXIFI_STATUS_SUCCESS : answer,
+                                         "onnxInitGraph", "a graph", handle));
   return std::unique_ptr<abi::Graph>(
       new ForwardedGraph(std::move(backend), handle, is_emulated, ReadShapes(calls, request)));
 }
@@ -178,17 +179,23 @@ Status ForwardedGraph::RunBetween(const std::shared_ptr<const abi::Binding>& bin
                                   onnxMemoryFenceV1& output_fence) {
   std::lock_guard lock(mutex_);
   ONNXIFI_RETURN_IF_ERROR(SetPluginBinding(binding));
-  return calls().ToStatus(calls().functions().run_graph(handle_, &input_fence, &output_fence),
-                          "onnxRunGraph");
+  const onnxStatus answer = calls().functions().run_graph(handle_, &input_fence, &output_fence);
+  return ToStatus(answer, "onnxRunGraph", output_fence);
 }
 
 Status ForwardedGraph::RunAtOnce(const abi::Binding& binding, onnxMemoryFenceV1& output_fence) {
   const auto inputs = Describe(binding.tensors().inputs);
   const auto outputs = Describe(binding.tensors().outputs);
-  return calls().ToStatus(calls().set_io_and_run_graph(
-                              handle_, static_cast<uint32_t>(inputs.size()), inputs.data(),
-                              static_cast<uint32_t>(outputs.size()), outputs.data(), &output_fence),
-                          "onnxSetIOAndRunGraph");
+  const onnxStatus answer = calls().set_io_and_run_graph(
+      handle_, static_cast<uint32_t>(inputs.size()), inputs.data(),
+      static_cast<uint32_t>(outputs.size()), outputs.data(), &output_fence);
+  return ToStatus(answer, "onnxSetIOAndRunGraph", output_fence);
+}
+
+Status ForwardedGraph::ToStatus(onnxStatus answer, std::string_view function,
+                                const onnxMemoryFenceV1& output_fence) const {
+  if (output_fence.type != ONNXIFI_SYNCHRONIZATION_EVENT) return calls().ToStatus(answer, function);
+  return calls().ToStatus(answer, function, "the event of the output fence", output_fence.event);
 }
 
 std::shared_ptr<abi::Event> ForwardedGraph::OwnEvent(const onnxMemoryFenceV1& output_fence) {
@@ -197,8 +204,8 @@ std::shared_ptr<abi::Event> ForwardedGraph::OwnEvent(const onnxMemoryFenceV1& ou
 
 base::Result<std::shared_ptr<abi::Event>> ForwardedGraph::NewPluginEvent() {
   onnxEvent handle = nullptr;
-  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(
-      calls().functions().init_event(backend_->handle(), &handle), "onnxInitEvent"));
+  const onnxStatus answer = calls().functions().init_event(backend_->handle(), &handle);
+  ONNXIFI_RETURN_IF_ERROR(calls().ToStatus(answer, "onnxInitEvent", "an event", handle));
   return std::shared_ptr<abi::Event>(std::make_shared<ForwardedEvent>(backend_, handle));
 }
 

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/core/abi/provider.h"
@@ -70,6 +71,9 @@ class ForwardedGraph final : public abi::Graph {
   base::Status RunAtOnce(const abi::Binding& binding, onnxMemoryFenceV1& output_fence);
   base::Status RunBetween(const std::shared_ptr<const abi::Binding>& binding,
                           const onnxMemoryFenceV1& input_fence, onnxMemoryFenceV1& output_fence);
+  // What the plugin's answer to a function that starts a run means.
+  base::Status ToStatus(onnxStatus answer, std::string_view function,
+                        const onnxMemoryFenceV1& output_fence) const;
   // Takes the event that the plugin put into its fence.
   std::shared_ptr<abi::Event> OwnEvent(const onnxMemoryFenceV1& output_fence);
   // An event of the plugin that is signalled when `input` is; signalled already when it is null.

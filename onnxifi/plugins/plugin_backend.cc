@@ -20,8 +20,8 @@ base::Result<std::shared_ptr<const PluginBackend>> PluginBackend::Init(
     const PluginCalls& calls, const std::vector<abi::Property>& properties) {
   const std::vector<uint64_t> list = EncodeProperties(properties);
   onnxBackend handle = nullptr;
-  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(
-      calls.functions().init_backend(calls.id(), list.data(), &handle), "onnxInitBackend"));
+  const onnxStatus answer = calls.functions().init_backend(calls.id(), list.data(), &handle);
+  ONNXIFI_RETURN_IF_ERROR(calls.ToStatus(answer, "onnxInitBackend", "a backend", handle));
   return std::shared_ptr<const PluginBackend>(new PluginBackend(calls, handle));
 }
 
@@ -37,6 +37,10 @@ base::Result<abi::SharedMemory> PluginBackend::AllocateShared(int64_t size_bytes
       "onnxAllocateSharedMemory");
   if (status.code() == base::Code::kUnsupportedMemoryType) has_no_shared_memory_ = true;
   ONNXIFI_RETURN_IF_ERROR(std::move(status));
+  if (memory.address == 0) {
+    return calls_.Quarantine(
+        "Function onnxAllocateSharedMemory of the plugin gives no address of the memory.");
+  }
   return abi::SharedMemory{
       memory.address, memory.memory_type, memory.buffer,
       std::shared_ptr<const void>(

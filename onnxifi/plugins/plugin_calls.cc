@@ -94,6 +94,14 @@ Status PluginCalls::ToStatus(onnxStatus status, std::string_view function, std::
   return Status(code, std::move(text));
 }
 
+Status PluginCalls::ToStatus(onnxStatus status, std::string_view function, std::string_view what,
+                             const void* handle) const {
+  ONNXIFI_RETURN_IF_ERROR(ToStatus(status, function));
+  if (handle != nullptr) return base::Ok();
+  return Quarantine("Function " + std::string(function) + " of the plugin gives NULL for " +
+                    std::string(what) + ".");
+}
+
 Status PluginCalls::Quarantine(std::string fault) const {
   functions_.health->Quarantine(std::move(fault));
   return QuarantineStatus();

@@ -78,6 +78,10 @@ class PluginCalls {
   base::Status ToStatus(onnxStatus status, std::string_view function) const;
   // The same for a work status that came with its text.
   base::Status ToStatus(onnxStatus status, std::string_view function, std::string text) const;
+  // The same for a function that makes `what`, such as "a backend": with a success it gives a
+  // handle. A plugin that gives NULL is quarantined.
+  base::Status ToStatus(onnxStatus status, std::string_view function, std::string_view what,
+                        const void* handle) const;
   base::Status Missing(std::string_view function) const;
   // Quarantines the plugin for the fault and says so: BACKEND_UNAVAILABLE.
   base::Status Quarantine(std::string fault) const;

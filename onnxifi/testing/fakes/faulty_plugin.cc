@@ -24,17 +24,27 @@
 #define onnxGetBackendInfo PlainGetBackendInfo
 #define onnxGetBackendCompatibility PlainGetBackendCompatibility
 #define onnxInitBackend PlainInitBackend
+#define onnxInitEvent PlainInitEvent
+#define onnxInitGraph PlainInitGraph
+#define onnxRunGraph PlainRunGraph
 extern "C" {
 static onnxStatus ONNXIFI_ABI onnxGetBackendIDs(onnxBackendID*, size_t*);
 static onnxStatus ONNXIFI_ABI onnxGetBackendInfo(onnxBackendID, onnxBackendInfo, void*, size_t*);
 static onnxStatus ONNXIFI_ABI onnxGetBackendCompatibility(onnxBackendID, size_t, const void*);
 static onnxStatus ONNXIFI_ABI onnxInitBackend(onnxBackendID, const uint64_t*, onnxBackend*);
+static onnxStatus ONNXIFI_ABI onnxInitEvent(onnxBackend, onnxEvent*);
+static onnxStatus ONNXIFI_ABI onnxInitGraph(onnxBackend, const uint64_t*, size_t, const void*,
+                                            uint32_t, const onnxTensorDescriptorV1*, onnxGraph*);
+static onnxStatus ONNXIFI_ABI onnxRunGraph(onnxGraph, const onnxMemoryFenceV1*, onnxMemoryFenceV1*);
 #include "onnxifi/testing/fakes/plain_plugin.c"
 }
 #undef onnxGetBackendIDs
 #undef onnxGetBackendInfo
 #undef onnxGetBackendCompatibility
 #undef onnxInitBackend
+#undef onnxInitEvent
+#undef onnxInitGraph
+#undef onnxRunGraph
 
 namespace {
 
@@ -145,7 +155,31 @@ onnxStatus ONNXIFI_ABI onnxInitBackend(onnxBackendID id, const uint64_t* propert
                                        onnxBackend* backend) {
   EndProcessIn("initialisation");
   if (FaultIs("throws-initialisation")) throw std::runtime_error("the device is gone.");
-  return PlainInitBackend(id, properties, backend);
+  const onnxStatus status = PlainInitBackend(id, properties, backend);
+  if (FaultIs("null-backend")) *backend = nullptr;
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxInitEvent(onnxBackend backend, onnxEvent* event) {
+  const onnxStatus status = PlainInitEvent(backend, event);
+  if (FaultIs("null-event")) *event = nullptr;
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxInitGraph(onnxBackend backend, const uint64_t* properties, size_t size,
+                                     const void* model, uint32_t weights_count,
+                                     const onnxTensorDescriptorV1* weights, onnxGraph* graph) {
+  const onnxStatus status =
+      PlainInitGraph(backend, properties, size, model, weights_count, weights, graph);
+  if (FaultIs("null-graph")) *graph = nullptr;
+  return status;
+}
+
+onnxStatus ONNXIFI_ABI onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* input,
+                                    onnxMemoryFenceV1* output) {
+  const onnxStatus status = PlainRunGraph(graph, input, output);
+  if (FaultIs("null-run")) output->event = nullptr;
+  return status;
 }
 
 onnxStatus ONNXIFI_ABI onnxGetExtensionFunctionAddress(onnxBackendID /*id*/, const char* name,
