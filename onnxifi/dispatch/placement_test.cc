@@ -268,7 +268,8 @@ TEST(Placement, RefusesAPinThatCannotBeKept) {
   EXPECT_THAT(
       refused.Text(),
       AllOf(HasSubstr("neg:0, node 0 (Abs): Operator 'Abs' is not among"),
-            HasSubstr("all:0, node 0 (Abs): The caller places the node on device 'neg:0'.")));
+            HasSubstr("all:0 and some:0, node 0 (Abs): The caller places the node on device "
+                      "'neg:0'.")));
   for (const auto& [placement, sentence] : std::vector<std::pair<Placement, std::string>>{
            {Pin({{"gone:0", {0}}}), "The auto device has no device 'gone:0'; it has: all:0 neg:0"},
            {Pin({{"all:0", {9}}}), "Node 9 is placed on device 'all:0', and is none"},

@@ -16,6 +16,7 @@
 #include "onnxifi/cost/measured_nodes.h"
 #include "onnxifi/partition/plan_choice.h"
 #include "onnxifi/partition/units.h"
+#include "onnxifi/planner/device_keys.h"
 #include "onnxifi/planner/model_explanation.h"
 #include "onnxifi/planner/node_questions.h"
 #include "onnxifi/planner/twins.h"
@@ -144,13 +145,10 @@ std::map<uint32_t, partition::NodeIndex> AutoPlanner::NodesByPosition() const {
 }
 
 base::Result<partition::DeviceIndex> AutoPlanner::FindDevice(const std::string& key) const {
-  std::string keys;
   for (size_t device = 0; device < devices_.size(); ++device) {
     if (devices_[device]->key() == key) return static_cast<partition::DeviceIndex>(device);
-    keys += " " + devices_[device]->key();
   }
-  return Status(Code::kInvalidProperty,
-                "The auto device has no device '" + key + "'; it has:" + keys + ".");
+  return NoSuchDevice(key, devices_);
 }
 
 base::Result<std::vector<std::string>> AutoPlanner::FindPlaces(
@@ -538,6 +536,8 @@ std::string AutoPlanner::DescribeNode(partition::NodeIndex node) const {
 Status AutoPlanner::RefusalOf(const std::vector<std::vector<partition::NodeIndex>>& gaps) const {
   Status refusal;
   for (const std::vector<partition::NodeIndex>& gap : gaps) {
+    // Reasons against a node, each with the devices that give it, in their order.
+    std::vector<std::pair<std::string, std::vector<std::string>>> told;
     for (size_t device = 0; device < devices_.size(); ++device) {
       for (const partition::NodeIndex node : gap) {
         if (claims_[device][node]) continue;
@@ -551,12 +551,19 @@ Status AutoPlanner::RefusalOf(const std::vector<std::vector<partition::NodeIndex
                                                  DescribeNode(gap[0]) + ".");
         }
         for (const Status& reason : reasons) {
-          refusal.Context(devices_[device]->key() + ", " + DescribeNode(node) + ": " +
-                          reason.Text());
+          std::string text = DescribeNode(node) + ": " + reason.Text();
+          const auto same = std::ranges::find(
+              told, text, [](const auto& line) -> const auto& { return line.first; });
+          std::vector<std::string>& keys =
+              same != told.end()
+                  ? same->second
+                  : told.emplace_back(std::move(text), std::vector<std::string>()).second;
+          keys.push_back(devices_[device]->key());
         }
         break;
       }
     }
+    for (const auto& [text, keys] : told) refusal.Context(ListKeys(keys) + ", " + text);
   }
   return refusal;
 }

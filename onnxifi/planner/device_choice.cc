@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "onnxifi/planner/device_keys.h"
 #include "onnxifi/split/placement.h"
 
 namespace onnxifi::planner {
@@ -28,8 +28,18 @@ struct Refusal {
   bool is_explained = false;
   Status verdict;
   size_t claimed_count = 0;
-  // A line for the device, then one for each node that it refuses.
+  // 0 where it does not know them, because it cannot read the model.
+  size_t node_count = 0;
+  // A line for each node that it refuses.
   std::vector<std::string> reasons;
+
+  // What is told of the device, apart from its name.
+  friend bool operator==(const Refusal& left, const Refusal& right) {
+    return left.is_explained == right.is_explained && left.verdict.code() == right.verdict.code() &&
+           left.verdict.Text() == right.verdict.Text() &&
+           left.claimed_count == right.claimed_count && left.node_count == right.node_count &&
+           left.reasons == right.reasons;
+  }
 };
 
 Refusal ExplainRefusal(const ForwardedBackendId& device, std::span<const std::byte> model) {
@@ -37,7 +47,6 @@ Refusal ExplainRefusal(const ForwardedBackendId& device, std::span<const std::by
   const auto explanation = device.Explain(model);
   if (!explanation.ok()) {
     refusal.verdict = explanation.status();
-    refusal.reasons.push_back(device.key() + ": " + explanation.status().Text());
     return refusal;
   }
   std::set<uint32_t> refused;
@@ -49,9 +58,7 @@ Refusal ExplainRefusal(const ForwardedBackendId& device, std::span<const std::by
   refusal.is_explained = true;
   refusal.verdict = explanation->verdict;
   refusal.claimed_count = nodes.size() - refused.size();
-  refusal.reasons.push_back(device.key() + " claims " + std::to_string(refusal.claimed_count) +
-                            " of " + std::to_string(nodes.size()) +
-                            " nodes: " + explanation->verdict.Text());
+  refusal.node_count = nodes.size();
   for (const abi::NodeVerdict& node : explanation->nodes) {
     if (Runs(node.code)) continue;
     refusal.reasons.push_back("  node " + std::to_string(node.node_index) + " (" +
@@ -60,11 +67,38 @@ Refusal ExplainRefusal(const ForwardedBackendId& device, std::span<const std::by
   return refusal;
 }
 
+// Devices that give the same answer, in the order in which they were asked.
+struct SameAnswer {
+  std::vector<std::string> keys;
+  Refusal refusal;
+};
+
+void AddReasons(std::vector<SameAnswer> answers, Status& status) {
+  const bool is_said = answers.size() == 1 && answers[0].refusal.node_count == 0;
+  if (is_said) {
+    // The status has all of it but who says so.
+    status = Status(status.code(),
+                    "No device runs the whole model. " + answers[0].refusal.verdict.Text());
+    status.Context("the answer of " + ListKeys(answers[0].keys));
+    return;
+  }
+  for (SameAnswer& answer : answers) {
+    std::string line = ListKeys(answer.keys);
+    if (answer.refusal.node_count > 0) {
+      line += answer.keys.size() == 1 ? " claims " : " claim ";
+      line += std::to_string(answer.refusal.claimed_count) + " of " +
+              std::to_string(answer.refusal.node_count) + " nodes";
+    }
+    status.Context(line + ": " + answer.refusal.verdict.Text());
+    for (std::string& reason : answer.refusal.reasons) status.Context(std::move(reason));
+  }
+}
+
 // Fills in why no device runs the model, and which comes closest.
 void ExplainRefusals(DeviceList devices, std::span<const std::byte> model, DeviceChoice& choice) {
   Status answer;
   size_t most_claimed = 0;
-  std::vector<std::string> reasons;
+  std::vector<SameAnswer> answers;
   for (const ForwardedBackendId* device : devices) {
     Refusal refusal = ExplainRefusal(*device, model);
     const bool is_closest =
@@ -77,7 +111,12 @@ void ExplainRefusals(DeviceList devices, std::span<const std::byte> model, Devic
       most_claimed = refusal.claimed_count;
     }
     if (is_closest || answer.ok()) answer = refusal.verdict;
-    std::ranges::move(refusal.reasons, std::back_inserter(reasons));
+    const auto same = std::ranges::find(answers, refusal, &SameAnswer::refusal);
+    if (same == answers.end()) {
+      answers.push_back({{device->key()}, std::move(refusal)});
+    } else {
+      same->keys.push_back(device->key());
+    }
   }
   if (answer.ok()) {
     choice.refusal =
@@ -87,7 +126,7 @@ void ExplainRefusals(DeviceList devices, std::span<const std::byte> model, Devic
   }
   choice.refusal =
       Status(answer.code(), "No device runs the whole model. " + std::string(answer.sentence()));
-  for (std::string& reason : reasons) choice.refusal.Context(std::move(reason));
+  AddReasons(std::move(answers), choice.refusal);
 }
 
 }  // namespace
@@ -155,13 +194,7 @@ base::Result<std::vector<const ForwardedBackendId*>> OrderDevices(
     const auto has_key = [&](const ForwardedBackendId* device) { return device->key() == key; };
     if (std::ranges::any_of(order, has_key)) continue;
     const auto found = std::ranges::find_if(left, has_key);
-    if (found == left.end()) {
-      Status refusal(Code::kInvalidProperty, "The auto device has no device '" + key + "'.");
-      for (const ForwardedBackendId* device : devices) {
-        refusal.Context("There is " + device->key() + ".");
-      }
-      return refusal;
-    }
+    if (found == left.end()) return NoSuchDevice(key, devices);
     order.push_back(*found);
     left.erase(found);
   }

@@ -17,6 +17,7 @@ namespace onnxifi::planner {
 namespace {
 
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using Outcome = GraphDecision::Outcome;
 using Kind = PlacementRequest::Kind;
 
@@ -82,6 +83,17 @@ TEST_F(GraphDecisionTest, RefusesWithTheReasonsOfAllDevices) {
     EXPECT_THAT(decision.refusal.Text(), HasSubstr("neg:0 claims 0 of 2 nodes"));
     EXPECT_THAT(decision.refusal.Text(), HasSubstr("Nor do several together"));
   }
+}
+
+TEST_F(GraphDecisionTest, TellsOnceWhatAllDevicesSay) {
+  GraphQuestion question = Question();
+  question.model = Bytes("no model");
+  const GraphDecision unread = DecideOn(question);
+  ASSERT_EQ(unread.outcome, Outcome::kRefused);
+  EXPECT_EQ(unread.refusal.code(), base::Code::kInvalidProtobuf);
+  EXPECT_THAT(unread.refusal.Text(),
+              MatchesRegex("No device runs the whole model\\. The model is not valid "
+                           "protobuf: [^\n]*\n  the answer of abs:0 and neg:0"));
 }
 
 TEST_F(GraphDecisionTest, GoesByAPlanWhereCostsAreKnown) {
