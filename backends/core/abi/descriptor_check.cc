@@ -17,6 +17,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "backends/core/tensor/element_type.h"
+
 namespace onnxifi::abi {
 
 using base::Code;
@@ -38,6 +40,20 @@ std::string_view RoleName(DescriptorRole role) {
 
 std::string Title(DescriptorRole role, std::string_view name) {
   return std::string(RoleName(role)) + " '" + std::string(name) + "'";
+}
+
+// The same behind other words of a sentence.
+std::string Mention(DescriptorRole role, std::string_view name) {
+  std::string title = Title(role, name);
+  title.front() = static_cast<char>(title.front() - 'A' + 'a');
+  return title;
+}
+
+// "float (1)"; the number alone where ONNX has no such type.
+std::string TypeText(onnxEnum type) {
+  const auto element_type = tensor::ElementTypeFromOnnx(static_cast<int64_t>(type));
+  if (!element_type) return std::to_string(type);
+  return std::string(tensor::Name(*element_type)) + " (" + std::to_string(type) + ")";
 }
 
 std::string Position(DescriptorRole role, uint32_t index) {
@@ -91,7 +107,7 @@ Status CheckDataType(DescriptorRole role, const onnxTensorDescriptorV1& descript
   if (backend.TakesDataType(type)) return base::Ok();
   if (IsDataTypeOfInterface(type)) {
     return Status(Code::kUnsupportedDatatype, Title(role, descriptor.name) + " has element type " +
-                                                  std::to_string(type) +
+                                                  TypeText(type) +
                                                   ", which this backend does not take.");
   }
   return Status(Code::kInvalidDatatype, Title(role, descriptor.name) + " has element type " +
@@ -164,7 +180,7 @@ Status CheckShape(DescriptorRole role, const onnxTensorDescriptorV1& descriptor,
           declaration != nullptr ? ZeroIsDeclared(*declaration, axis) : declared == nullptr;
       if (!is_taken) {
         return Status(Code::kInvalidShape, "Dimension " + std::to_string(axis) + " of " +
-                                               Title(role, descriptor.name) +
+                                               Mention(role, descriptor.name) +
                                                " is 0, which the model does not declare.");
       }
     } else if (element_count > kMaxCount / extent) {
@@ -207,10 +223,9 @@ Status CheckDeclaration(DescriptorRole role, const TensorDescriptor& tensor,
                                                   "; the model declares a tensor.");
   }
   if (declared.data_type != ONNXIFI_DATATYPE_UNDEFINED && tensor.data_type != declared.data_type) {
-    return Status(Code::kMismatchingDatatype, Title(role, tensor.name) + " has element type " +
-                                                  std::to_string(tensor.data_type) +
-                                                  "; the model declares " +
-                                                  std::to_string(declared.data_type) + ".");
+    return Status(Code::kMismatchingDatatype,
+                  Title(role, tensor.name) + " has element type " + TypeText(tensor.data_type) +
+                      "; the model declares " + TypeText(declared.data_type) + ".");
   }
   if (!declared.has_shape) return base::Ok();
   if (tensor.shape.size() != declared.dimensions.size()) {
@@ -225,16 +240,16 @@ Status CheckDeclaration(DescriptorRole role, const TensorDescriptor& tensor,
     if (dimension.is_number()) {
       if (extent != static_cast<uint64_t>(dimension.extent)) {
         return Status(Code::kMismatchingShape,
-                      "Dimension " + std::to_string(axis) + " of " + Title(role, tensor.name) +
+                      "Dimension " + std::to_string(axis) + " of " + Mention(role, tensor.name) +
                           " is " + std::to_string(extent) + "; the model declares " +
                           std::to_string(dimension.extent) + ".");
       }
     } else if (!dimension.symbol.empty()) {
       const auto [known, is_new] =
-          symbols->try_emplace(dimension.symbol, extent, Title(role, tensor.name));
+          symbols->try_emplace(dimension.symbol, extent, Mention(role, tensor.name));
       if (!is_new && known->second.first != extent) {
         return Status(Code::kMismatchingShape,
-                      "Dimension " + std::to_string(axis) + " of " + Title(role, tensor.name) +
+                      "Dimension " + std::to_string(axis) + " of " + Mention(role, tensor.name) +
                           " gives the symbol '" + dimension.symbol + "' the number " +
                           std::to_string(extent) + ", but " + known->second.second + " gives it " +
                           std::to_string(known->second.first) + ".");

@@ -279,8 +279,8 @@ TEST(Descriptors, GiveEachSymbolOneNumber) {
   onnxTensorDescriptorV1 output = inputs[0];
   output.name = "y";
   EXPECT_EQ(onnxSetGraphIO(objects.graph, 2, inputs, 1, &output), ONNXIFI_STATUS_MISMATCHING_SHAPE);
-  EXPECT_THAT(LastErrorText(), HasSubstr("Dimension 0 of Input 'w' gives the symbol 'N' the "
-                                         "number 3, but Input 'x' gives it 2."));
+  EXPECT_THAT(LastErrorText(), HasSubstr("Dimension 0 of input 'w' gives the symbol 'N' the "
+                                         "number 3, but input 'x' gives it 2."));
   const uint64_t two[] = {2};
   inputs[1].shape = two;
   std::swap(inputs[0], inputs[1]);
@@ -298,6 +298,21 @@ TEST(Descriptors, MustHaveTheDeclaredRankAndNumbers) {
   input.dimensions = 1;
   EXPECT_EQ(objects.SetInput(input), ONNXIFI_STATUS_MISMATCHING_SHAPE);
   EXPECT_THAT(LastErrorText(), HasSubstr("is 2; the model declares 4."));
+}
+
+TEST(Descriptors, NameTheElementTypes) {
+  Objects objects("fixed");
+  onnxTensorDescriptorV1 input = objects.x.descriptor;
+  input.dataType = ONNXIFI_DATATYPE_INT64;
+  EXPECT_EQ(objects.SetInput(input), ONNXIFI_STATUS_MISMATCHING_DATATYPE);
+  EXPECT_THAT(LastErrorText(), HasSubstr("Input 'x' has element type int64 (7); the model declares "
+                                         "float (1)."));
+  input.dataType = ONNXIFI_DATATYPE_FLOAT64;
+  EXPECT_EQ(objects.SetInput(input), ONNXIFI_STATUS_UNSUPPORTED_DATATYPE);
+  EXPECT_THAT(LastErrorText(), HasSubstr("element type double (11), which this backend"));
+  input.dataType = 99;
+  EXPECT_EQ(objects.SetInput(input), ONNXIFI_STATUS_INVALID_DATATYPE);
+  EXPECT_THAT(LastErrorText(), HasSubstr("element type 99, which is no element type"));
 }
 
 TEST(Descriptors, MayHaveNoElementsWhereTheModelLeavesItOpen) {
