@@ -76,7 +76,11 @@ int Run(bool is_forced, bool is_json) {
   } else {
     fmt::print(stderr, "onnxifi_bench: measured before; --force measures anew\n");
   }
-  fmt::print("{}", is_json ? ToJson(*limits) : MakeTable(*limits));
+  const std::string text = is_json ? ToJson(*limits) : MakeTable(*limits);
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
+    fmt::print(stderr, "onnxifi_bench: standard output cannot be written\n");
+    return 1;
+  }
   return is_kept ? 0 : 1;
 }
 

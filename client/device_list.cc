@@ -66,7 +66,8 @@ base::Result<Device> ChooseDevice(std::span<const Device> devices, std::string_v
     known += (known.empty() ? "" : ", ") + device.key;
   }
   if (devices.empty()) {
-    return base::Status(base::Code::kInvalidName, "The library lists no device.");
+    return base::Status(base::Code::kInvalidName,
+                        "The library lists no device; onnxifi_info says why.");
   }
   return base::Status(base::Code::kInvalidName,
                       fmt::format("Device '{}' is none of {}.", name, known));

@@ -148,7 +148,7 @@ endfunction()
 
 # onnxifi_add_executable(<name> SOURCES <files> [DEPS <targets>] [INSTALL] [PUBLIC_HEADERS_ONLY])
 #
-# A program in build/<preset>/bin. INSTALL makes it part of the package; PUBLIC_HEADERS_ONLY keeps the
+# A program in build/<preset>/bin. INSTALL makes it part of the package, with its version to tell; PUBLIC_HEADERS_ONLY keeps the
 # source tree off its include path, for programs that show what a user of the package can write.
 function(onnxifi_add_executable name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL;PUBLIC_HEADERS_ONLY" "" "SOURCES;DEPS")
@@ -163,6 +163,8 @@ function(onnxifi_add_executable name)
   endif()
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
   if(arg_INSTALL)
+    get_property(version GLOBAL PROPERTY ONNXIFI_VERSION)
+    target_compile_definitions(${name} PRIVATE ONNXIFI_SDK_VERSION="${version}")
     set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()

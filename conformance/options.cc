@@ -70,6 +70,7 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       ->check(CLI::Range(0.1, 86400.0));
   app.add_flag("--list", options.list, "print the names of the cases and end");
   app.add_flag("--worker", options.is_worker)->group("");  // Hidden: how the program starts itself.
+  app.set_version_flag("--version", "onnxifi_conformance " ONNXIFI_SDK_VERSION);
   try {
     app.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {

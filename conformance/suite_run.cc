@@ -13,6 +13,7 @@
 
 #include "client/default_library.h"
 #include "client/onnx_file/tensor_file.h"
+#include "client/standard_output.h"
 #include "conformance/cases/case_list.h"
 #include "conformance/cases/expectations.h"
 #include "conformance/cases/pair_table.h"
@@ -213,7 +214,9 @@ base::Result<int> RunSuite(Options options) {
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<ListedCase> cases, ListCases(options));
   ONNXIFI_RETURN_IF_ERROR(KeepMatching(options.filter, cases));
   if (options.list) {
-    for (const ListedCase& listed : cases) fmt::print("{}/{}\n", listed.group, listed.name);
+    std::string names;
+    for (const ListedCase& listed : cases) names += listed.group + "/" + listed.name + "\n";
+    ONNXIFI_RETURN_IF_ERROR(client::WriteOutput(names));
     return 0;
   }
   if (options.library.empty()) {
@@ -230,8 +233,8 @@ base::Result<int> RunSuite(Options options) {
                            LoadExpectations(options, device.note));
   const std::string heading = fmt::format("Suite {} on {}: {}, {}", options.suite, device.note,
                                           device.status, options.library.string());
-  fmt::print("{}\n{} cases\n", heading, cases.size());
-  std::fflush(stdout);
+  ONNXIFI_RETURN_IF_ERROR(
+      client::WriteOutput(fmt::format("{}\n{} cases\n", heading, cases.size())));
 
   std::vector<std::string> ids;
   for (const ListedCase& listed : cases) ids.push_back(listed.id);
@@ -253,11 +256,12 @@ base::Result<int> RunSuite(Options options) {
   const bool is_partial = !options.filter.empty();
   cases::ApplyExpectations(expectations, is_partial, results);
   if (options.suite == "interface") {
-    fmt::print("\n{}", suites::CheckStatusTable(is_partial, results));
+    ONNXIFI_RETURN_IF_ERROR(
+        client::WriteOutput("\n" + suites::CheckStatusTable(is_partial, results)));
   }
   if (options.suite == "opsets" && !is_partial) {
     ONNXIFI_ASSIGN_OR_RETURN(const std::vector<cases::Pair> pairs, cases::ReadPairs(options.cases));
-    fmt::print("\n{}", cases::CheckPairs(pairs, results));
+    ONNXIFI_RETURN_IF_ERROR(client::WriteOutput("\n" + cases::CheckPairs(pairs, results)));
   }
   if (!is_partial && report::CountAll(results, /*is_expanded=*/false).passed == 0) {
     CaseResult nothing;
@@ -267,7 +271,8 @@ base::Result<int> RunSuite(Options options) {
     results.push_back(std::move(nothing));
   }
   ONNXIFI_RETURN_IF_ERROR(WriteReports(options, heading, results));
-  fmt::print("\n{}", report::MakeSummary(results, /*with_ratios=*/options.suite == "models"));
+  ONNXIFI_RETURN_IF_ERROR(client::WriteOutput(
+      "\n" + report::MakeSummary(results, /*with_ratios=*/options.suite == "models")));
   return static_cast<int>(std::ranges::count_if(results, &CaseResult::has_failed));
 }
 

@@ -151,7 +151,9 @@ std::string LibraryReport::FirstReason() const {
       return "Plugin '" + plugin.plugin + "': " + plugin.sentence;
     }
   }
-  return "There is no plugin beside the library '" + path + "' nor in ONNXIFI_BACKENDS.";
+  return "There is no plugin where ONNXIFI_BACKENDS points, nor, if it is not set, beside the "
+         "library '" +
+         path + "'.";
 }
 
 Result<LibraryReport> CollectReport(const Library& library, std::string path,

@@ -24,6 +24,7 @@
 #include "client/node_table.h"
 #include "client/onnx_file/mapped_file.h"
 #include "client/printable.h"
+#include "client/standard_output.h"
 #include "discovery/probe/plugin_probe.h"
 
 namespace {
@@ -43,6 +44,12 @@ int Fail(std::string_view sentence) {
   return 2;
 }
 
+// The exit status: `status`, or that of an output that nobody gets whole.
+int Tell(std::string_view text, int status) {
+  const onnxifi::base::Status written = onnxifi::client::WriteOutput(text);
+  return written.ok() ? status : Fail(written.Text());
+}
+
 auto AskAboutModel(const onnxifi::Library& library, const Options& options,
                    const onnxifi::onnx_file::MappedFile& file) {
   return onnxifi::client::AskDevices(
@@ -56,18 +63,19 @@ int ExplainModel(const onnxifi::Library& library, const Options& options) {
   const auto answers = AskAboutModel(library, options, *file);
   if (!answers) return Fail(answers.error().Text());
   if (answers->devices.empty()) return Fail("There is no device to ask; onnxifi_info says why.");
+  const int status = answers->is_runnable() ? 0 : 1;
   if (options.is_json) {
     nlohmann::json object = onnxifi::client::MakeNodeJson(*answers, /*device_of=*/{});
     object["model"] = options.model.string();
     object["runs"] = answers->is_runnable();
-    fmt::print("{}\n", object.dump(2, ' ', /*ensure_ascii=*/false,
-                                   nlohmann::json::error_handler_t::replace));
-  } else {
-    onnxifi::client::NodeTableOptions table;
-    table.lists_all = options.is_verbose;
-    fmt::print("{}", onnxifi::client::Printable(onnxifi::client::MakeNodeTable(*answers, table)));
+    return Tell(
+        object.dump(2, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace) +
+            "\n",
+        status);
   }
-  return answers->is_runnable() ? 0 : 1;
+  onnxifi::client::NodeTableOptions table;
+  table.lists_all = options.is_verbose;
+  return Tell(onnxifi::client::Printable(onnxifi::client::MakeNodeTable(*answers, table)), status);
 }
 
 using onnxifi::probe::Finding;
@@ -118,14 +126,11 @@ int Run(Options options) {
   for (const Finding& finding : findings) {
     onnxifi::info::TellFinding(finding.path.string(), finding.sentence, *report);
   }
-  if (options.is_json) {
-    fmt::print("{}", onnxifi::info::MakeJson(*report));
-  } else {
-    fmt::print("{}",
-               onnxifi::client::Printable(options.is_verbose ? onnxifi::info::MakeListing(*report)
-                                                             : onnxifi::info::MakeTable(*report)));
-  }
-  return report->has_usable_device() ? 0 : 1;
+  const int status = report->has_usable_device() ? 0 : 1;
+  if (options.is_json) return Tell(onnxifi::info::MakeJson(*report), status);
+  return Tell(onnxifi::client::Printable(options.is_verbose ? onnxifi::info::MakeListing(*report)
+                                                            : onnxifi::info::MakeTable(*report)),
+              status);
 }
 
 }  // namespace
@@ -144,7 +149,9 @@ int main(int argument_count, char** arguments) {
                  "ask this ONNXIFI library, a plugin for instance (default: the libonnxifi beside "
                  "this program)");
   app.add_option("--ops", options.model,
-                 "a .onnx file: tell which devices run which of its nodes, and why not the others");
+                 "a .onnx file: tell which devices run which of its nodes, and why not the others")
+      // A shell's variable that is not set would list the devices.
+      ->check([](const std::string& path) { return path.empty() ? "names no file" : ""; });
   app.add_option(
          "--probe-limit", options.probe_limit_s,
          "seconds that a plugin may take when it is tried in a process of its own (default: "
@@ -154,6 +161,7 @@ int main(int argument_count, char** arguments) {
                "every query of every device, every candidate plugin; with --ops every node, reason "
                "and line");
   app.add_flag("--json", options.is_json, "the same as JSON; members are only ever added");
+  app.set_version_flag("--version", "onnxifi_info " ONNXIFI_SDK_VERSION);
   try {
     app.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {

@@ -42,7 +42,11 @@ base::Result<std::vector<GivenFile>> ListFiles(const std::vector<std::string>& i
     if (fs::is_directory(input, error)) {
       for (int index = 0;; ++index) {
         const fs::path path = fs::path(input) / fmt::format("input_{}.pb", index);
-        if (!fs::exists(path, error)) break;
+        if (!fs::exists(path, error)) {
+          if (index > 0) break;
+          return Refuse(base::Code::kInvalidName,
+                        fmt::format("Folder '{}' has no file input_0.pb.", input));
+        }
         files.push_back({.name = {}, .path = path});
       }
       continue;
@@ -155,6 +159,29 @@ base::Status Draw(std::mt19937& generator, int64_t count, DenseTensor& tensor) {
   }
 }
 
+// A number for a symbol that the model does not have would change nothing.
+base::Status CheckSymbols(const std::map<std::string, int64_t>& dims, const ModelOutline& model) {
+  std::vector<std::string> symbols;
+  for (const auto* values : {&model.inputs, &model.outputs}) {
+    for (const ValueOutline& value : *values) {
+      if (!value.shape) continue;
+      for (const onnx_file::DimensionOutline& dimension : *value.shape) {
+        if (dimension.symbol.empty() || std::ranges::count(symbols, dimension.symbol) > 0) continue;
+        symbols.push_back(dimension.symbol);
+      }
+    }
+  }
+  for (const auto& [name, extent] : dims) {
+    if (std::ranges::count(symbols, name) > 0) continue;
+    return Refuse(
+        base::Code::kInvalidName,
+        fmt::format("No input or output has the symbolic extent '{}'; {}.", name,
+                    symbols.empty() ? "the model has none"
+                                    : fmt::format("there are: {}", fmt::join(symbols, ", "))));
+  }
+  return base::Ok();
+}
+
 base::Result<DenseTensor> DrawInput(const ValueOutline& input, const Options& options,
                                     std::mt19937& generator) {
   if (!input.shape) {
@@ -195,6 +222,7 @@ base::Result<std::vector<DenseTensor>> CollectInputs(const Options& options,
         fmt::format("Input '{}' has the kind {}; inputs are read and drawn as tensors alone.",
                     input.name, NameOf(input.kind)));
   }
+  ONNXIFI_RETURN_IF_ERROR(CheckSymbols(options.dims, model));
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<GivenFile> files, ListFiles(options.inputs));
   std::vector<std::optional<DenseTensor>> given(model.inputs.size());
   // Named ones first, so that the others take the places that are left.

@@ -15,8 +15,8 @@
 namespace onnxifi::run {
 
 // One tensor per input of the model, in its order. INVALID_NAME for a file that names no input or
-// cannot be read, one input given twice, and more files than inputs; INVALID_DATATYPE and
-// INVALID_SHAPE for inputs that can only be given.
+// cannot be read, one input given twice, more files than inputs, and a number for a symbol that the
+// model does not have; INVALID_DATATYPE and INVALID_SHAPE for inputs that can only be given.
 base::Result<std::vector<onnx_file::DenseTensor>> CollectInputs(
     const Options& options, const onnx_file::ModelOutline& model);
 

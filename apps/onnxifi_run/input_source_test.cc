@@ -100,6 +100,8 @@ TEST_F(InputSourceTest, RefusesWhatFitsNowhere) {
   expect({WriteByte("1.pb", "", 1), WriteByte("2.pb", "", 1), WriteByte("3.pb", "", 1)},
          "one file more");
   expect({(folder_ / "missing.pb").string()}, "cannot be read");
+  std::filesystem::create_directory(folder_ / "empty");
+  expect({(folder_ / "empty").string()}, "has no file input_0.pb");
 }
 
 TEST_F(InputSourceTest, DrawsTheSameValuesFromTheSameSeed) {
@@ -114,6 +116,21 @@ TEST_F(InputSourceTest, DrawsTheSameValuesFromTheSameSeed) {
   EXPECT_THAT(first->front().extents, ElementsAre(5, 3));
   EXPECT_EQ(first->front().bytes, second->front().bytes);
   EXPECT_NE(first->front().bytes, other->front().bytes);
+}
+
+TEST_F(InputSourceTest, RefusesANumberForASymbolThatTheModelDoesNotHave) {
+  const auto expect = [&](const char* sentence) {
+    const auto inputs = CollectInputs(options_, model_);
+    ASSERT_FALSE(inputs.ok());
+    EXPECT_EQ(inputs.status().Text(), sentence);
+  };
+  options_.dims["n"] = 5;
+  expect("No input or output has the symbolic extent 'n'; the model has none.");
+  model_.inputs[0].shape = {{{.extent = {}, .symbol = "N"}, {.extent = {}, .symbol = "M"}}};
+  model_.outputs = {Value("y", ElementType::kUint8, {{.extent = {}, .symbol = "found"}})};
+  expect("No input or output has the symbolic extent 'n'; there are: N, M, found.");
+  options_.dims = {{"M", 2}, {"found", 3}};
+  EXPECT_TRUE(CollectInputs(options_, model_).ok());
 }
 
 TEST_F(InputSourceTest, DrawsNothingForStrings) {

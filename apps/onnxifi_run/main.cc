@@ -22,6 +22,7 @@
 #include "apps/onnxifi_run/stopwatch.h"
 #include "client/onnx_file/mapped_file.h"
 #include "client/printable.h"
+#include "client/standard_output.h"
 
 namespace onnxifi::run {
 namespace {
@@ -94,7 +95,7 @@ base::Result<RunReport> ReadAndRun(const Options& options, const Device& device,
   base::Result<onnx_file::ModelOutline> outline = onnx_file::ParseModelOutline(model);
   if (!outline.ok()) {
     return std::move(outline).status().Context(
-        fmt::format("while reading '{}'", options.model.string()));
+        fmt::format("while reading '{}' as an ONNX model", options.model.string()));
   }
   before.read_ms += stopwatch.Lap();
   return RunModel(options, device, beside, model, *outline, before);
@@ -129,16 +130,17 @@ base::Result<bool> RunAndPrint(Options options) {
   base::Result<RunReport> ran = ReadAndRun(options, device, beside, model, before);
   // Wanted most when the model does not run.
   if (answers && !options.json) {
-    fmt::print("{}\n",
-               client::Printable(MakeExplanationText(*answers, ran.ok() ? &*ran : nullptr)));
+    ONNXIFI_RETURN_IF_ERROR(client::WriteOutput(
+        client::Printable(MakeExplanationText(*answers, ran.ok() ? &*ran : nullptr)) + "\n"));
   }
   if (answers && options.json && !ran.ok()) {
-    fmt::print("{}", MakeRefusalJson(*answers, ran.status().Text()));
+    ONNXIFI_RETURN_IF_ERROR(client::WriteOutput(MakeRefusalJson(*answers, ran.status().Text())));
   }
   if (!ran.ok()) return std::move(ran).status();
   if (kernels) {
     ONNXIFI_ASSIGN_OR_RETURN(const std::vector<CompiledKernel> used, kernels->End());
-    fmt::print("{}", options.json ? MakeKernelJson(used) : MakeKernelText(*kernels, used));
+    ONNXIFI_RETURN_IF_ERROR(
+        client::WriteOutput(options.json ? MakeKernelJson(used) : MakeKernelText(*kernels, used)));
     return true;
   }
   RunReport& report = *ran;
@@ -146,7 +148,8 @@ base::Result<bool> RunAndPrint(Options options) {
   ONNXIFI_RETURN_IF_ERROR(WriteOutputs(options, report));
   ONNXIFI_RETURN_IF_ERROR(AddProfile(options, device, model, report));
   ONNXIFI_RETURN_IF_ERROR(WritePlanFile(options, device, model, report));
-  fmt::print("{}", options.json ? MakeJson(report) : client::Printable(MakeText(report)));
+  ONNXIFI_RETURN_IF_ERROR(
+      client::WriteOutput(options.json ? MakeJson(report) : client::Printable(MakeText(report))));
   return report.is_as_expected();
 }
 
@@ -161,7 +164,6 @@ int main(int argument_count, char** arguments) {
   }
   const auto is_as_expected = onnxifi::run::RunAndPrint(options);
   if (!is_as_expected.ok()) {
-    std::fflush(stdout);
     fmt::print(stderr, "onnxifi_run: {}\n",
                onnxifi::client::Printable(is_as_expected.status().Text()));
     return 1;

@@ -232,7 +232,8 @@ base::Result<Device> FindDevice(const Library& library, const std::string& name)
     auto devices = library.Devices();
     if (!devices) return ToStatus(devices.error(), "listing the devices");
     if (!devices->empty()) return devices->front();
-    return base::Status(base::Code::kBackendUnavailable, "The library lists no device.");
+    return base::Status(base::Code::kBackendUnavailable,
+                        "The library lists no device; onnxifi_info says why.");
   }
   auto device = library.FindDevice(name);
   if (!device) return ToStatus(device.error(), "choosing the device");

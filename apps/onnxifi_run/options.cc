@@ -29,6 +29,12 @@ bool AddDim(const std::string& text, std::map<std::string, int64_t>& dims) {
   return true;
 }
 
+// The key of a device that the caller names: "cpu" is the first of its plugin's.
+std::string KeyOf(std::string name) {
+  const bool is_plugin = name.find(':') == std::string::npos && name != "auto";
+  return is_plugin ? name + ":0" : name;
+}
+
 // "prefer:cpu:0,opencl:0" or "strict:cpu:0"; whether it was of that form.
 bool ReadPlacement(const std::string& text, Options& options) {
   const size_t colon = text.find(':');
@@ -39,7 +45,7 @@ bool ReadPlacement(const std::string& text, Options& options) {
   std::istringstream keys(text.substr(colon + 1));
   for (std::string key; std::getline(keys, key, ',');) {
     if (key.empty()) return false;
-    options.placement_keys.push_back(std::move(key));
+    options.placement_keys.push_back(KeyOf(std::move(key)));
   }
   return !options.placement_keys.empty();
 }
@@ -48,8 +54,18 @@ bool ReadPlacement(const std::string& text, Options& options) {
 bool AddPin(const std::string& text, std::vector<std::pair<std::string, std::string>>& pins) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) return false;
-  pins.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  pins.emplace_back(text.substr(0, equals), KeyOf(text.substr(equals + 1)));
   return true;
+}
+
+// What is wrong with a path; empty where nothing is. A shell's variable that is not set is no path.
+std::string CheckPath(const std::string& path) { return path.empty() ? "names no file" : ""; }
+
+// A plan that could not be written would be lost when the model has run.
+std::string CheckPlanFile(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  const bool is_known = ending == ".json" || ending == ".dot" || ending == ".svg";
+  return is_known ? "" : fmt::format("'{}' ends in none of .json, .dot and .svg", path);
 }
 
 }  // namespace
@@ -60,7 +76,9 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       "Inputs that are not given are drawn at random from the seed.\n"
       "A PNG becomes a float tensor N, C, H, W (or H, W where the model asks for rank 2) with "
       "values from 0 to 1,\n"
-      "grey for one channel, RGB for three; its size must be the one the model asks for.",
+      "grey for one channel, RGB for three; its size must be the one the model asks for.\n"
+      "Exit status: 0 it ran, with --expect as expected, 1 it did not, 2 the command line is "
+      "wrong.",
       "onnxifi_run");
   std::vector<std::string> dims;
   app.add_option("model", options.model, "the model, a .onnx file")->required();
@@ -72,17 +90,19 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
          "compare")
       ->allow_extra_args(false);
   app.add_option("--library", options.library,
-                 "any ONNXIFI library (default: the libonnxifi beside this program)");
+                 "any ONNXIFI library (default: the libonnxifi beside this program)")
+      ->check(CheckPath);
   app.add_option("--input", options.inputs,
                  "[NAME=]FILE (.pb, .npy or .png), in the model's order where not named; or a "
                  "folder with input_I.pb")
       ->allow_extra_args(false);
   app.add_option("--dim", dims, "NAME=N: the number for a symbolic extent (default: 1)")
       ->allow_extra_args(false);
-  app.add_option("--output", options.output, "folder to write output_I.pb to");
-  app.add_option(
-      "--expect", options.expect,
-      "folder with output_I.pb to compare with: |a-b| <= 1e-4 * (|b| + rms(b)); integers exactly");
+  app.add_option("--output", options.output, "folder to write output_I.pb to")->check(CheckPath);
+  app.add_option("--expect", options.expect,
+                 "folder with output_I.pb to compare with: |a-b| <= 1e-4 * (|b| + rms(b)); "
+                 "integers exactly")
+      ->check(CheckPath);
   app.add_option("--repeat", options.repeat, "timed runs, after one that is not counted")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--seed", options.seed, "for inputs drawn at random");
@@ -104,11 +124,13 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
       "--machine measured");
   app.add_option("--trace", options.trace,
                  "file for the last run's steps, for chrome://tracing or Perfetto")
-      ->needs(profile);
+      ->needs(profile)
+      ->check(CheckPath);
   app.add_option(
-      "--plan", options.plan,
-      "file (.json, .dot or .svg) for which device runs what, with the times of the last "
-      "run");
+         "--plan", options.plan,
+         "file (.json, .dot or .svg) for which device runs what, with the times of the last "
+         "run")
+      ->check(CheckPlanFile);
   std::string placement;
   std::vector<std::string> pins;
   CLI::Option* const where = app.add_option(
@@ -123,6 +145,7 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
   app.add_option(
          "--replay-plan", options.replay_plan,
          "a .json file of --plan, made of the same model: with auto, cut the model so again")
+      ->check(CheckPath)
       ->excludes(where)
       ->excludes(pin);
   app.add_option(
@@ -135,6 +158,7 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
          "10; 0: it is not tried)")
       ->check(CLI::Range(0.0, 3600.0));
   app.add_flag("--json", options.json, "print everything as JSON");
+  app.set_version_flag("--version", "onnxifi_run " ONNXIFI_SDK_VERSION);
   try {
     app.parse(argument_count, arguments);
   } catch (const CLI::ParseError& error) {

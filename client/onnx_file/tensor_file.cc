@@ -212,7 +212,8 @@ base::Result<DenseTensor> ReadTensorFile(const std::filesystem::path& path) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<std::byte> content, ReadFile(path));
   base::Result<DenseTensor> tensor = ParseTensor(content);
   if (!tensor.ok()) {
-    return std::move(tensor).status().Context(fmt::format("while reading '{}'", path.string()));
+    return std::move(tensor).status().Context(
+        fmt::format("while reading '{}' as a TensorProto of ONNX", path.string()));
   }
   return tensor;
 }

@@ -172,7 +172,8 @@ base::Result<FileValue> ReadValueFile(const std::filesystem::path& path, ValueKi
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<std::byte> content, ReadFile(path));
   base::Result<FileValue> value = ParseValue(content, kind);
   if (!value.ok()) {
-    return std::move(value).status().Context(fmt::format("while reading '{}'", path.string()));
+    return std::move(value).status().Context(
+        fmt::format("while reading '{}' as a value of ONNX", path.string()));
   }
   return value;
 }
