@@ -17,6 +17,10 @@
 #include <onnxifi/sdk.h>
 #include <onnxifi/statuses.h>
 
+#if __cplusplus <= 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG > 201703L)
+#error "onnxifi.hpp is C++20: compile with -std=c++20 (CMake: target_compile_features, cxx_std_20)."
+#endif
+
 #ifndef _WIN32
 #include <dlfcn.h>
 #endif
@@ -1009,6 +1013,7 @@ class Device {
     return number;
   }
 
+  // An Error of status FALLBACK says that the device runs the model, by emulation.
   Outcome CheckCompatibility(std::span<const std::byte> model) const {
     return functions_->Check(
         functions_->get_backend_compatibility(id_, model.size(), model.data()));
