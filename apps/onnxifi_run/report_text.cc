@@ -294,7 +294,8 @@ std::string WhyWhole(const client::ModelAnswers& answers, const GraphPlan& plan,
     }
   }
   return gave +
-         "the first of its order that runs every node without emulation. How long devices take was "
+         "the first of its order that takes every node without emulation. How long devices take "
+         "was "
          "not measured (ONNXIFI_MEASURE=1 does).\n";
 }
 

@@ -32,7 +32,9 @@ using planner::AutoOptions;
 using planner::AutoPlanner;
 using planner::CostSource;
 using planner::Decide;
+using planner::DecideByOrder;
 using planner::DecideTogether;
+using planner::DeviceList;
 using planner::GraphDecision;
 using planner::GraphQuestion;
 using planner::PlacementRequest;
@@ -64,6 +66,12 @@ std::optional<std::vector<split::GivenWeight>> GivenWeights(const abi::GraphRequ
                        static_cast<const std::byte*>(weight.cpu_data())});
   }
   return weights;
+}
+
+// Whether a refusal is about the device, which is full or broken, and not about the model.
+bool IsOfDevice(Code code) {
+  return code == Code::kNoDeviceMemory || code == Code::kNoDeviceResources ||
+         code == Code::kBackendUnavailable || code == Code::kInternalError;
 }
 
 // Adds a line for each node that the device refuses.
@@ -155,18 +163,19 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitGraph(const abi::Grap
   CostSource costs;
   costs.is_used = [&] { return request.measures() || costs_.HasAny(); };
   costs.teach = [&](AutoPlanner& planner) { UseCosts(planner, request); };
-  return Init(Decide(devices_, question, costs), request, question);
+  return Init(Decide(devices_, question, costs), request, question, devices_);
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Init(GraphDecision decision,
                                                             const Request& request,
-                                                            const GraphQuestion& question) {
+                                                            const GraphQuestion& question,
+                                                            DeviceList asked) {
   using Outcome = GraphDecision::Outcome;
   switch (decision.outcome) {
     case Outcome::kRefused:
       break;
     case Outcome::kClaimant:
-      return InitOnClaimant(*decision.devices.front(), request, question);
+      return InitOnClaimant(*decision.devices.front(), request, question, asked);
     case Outcome::kEmulated:
       return InitOn(*decision.devices.front(), request);
     case Outcome::kWhole:
@@ -180,14 +189,33 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::Init(GraphDecision decisi
 }
 
 base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitOnClaimant(
-    const ForwardedBackendId& device, const Request& request, const GraphQuestion& question) {
+    const ForwardedBackendId& device, const Request& request, const GraphQuestion& question,
+    DeviceList asked) {
   auto graph = InitOn(device, request);
   if (graph.ok()) return graph;
   Status refusal = std::move(graph).status();
   refusal.Context("on device '" + device.key() + "', the first that claims every node");
+  if (IsOfDevice(refusal.code()) && asked.size() > 1) {
+    return InitOnOthers(device, std::move(refusal), request, question, asked);
+  }
   // No other claimant is looked for, so that this ends.
-  return Init(DecideTogether(devices_, question, std::move(refusal), RefusalOf::kWithWeights),
-              request, question);
+  return Init(DecideTogether(asked, question, std::move(refusal), RefusalOf::kWithWeights), request,
+              question, asked);
+}
+
+base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitOnOthers(
+    const ForwardedBackendId& claimant, Status refusal, const Request& request,
+    const GraphQuestion& question, DeviceList asked) {
+  // Ends: each round has a device less.
+  std::vector<const ForwardedBackendId*> others(asked.begin(), asked.end());
+  std::erase(others, &claimant);
+  auto graph = Init(DecideByOrder(others, question), request, question, others);
+  if (!graph.ok()) return refusal.Context("Nor does another: " + graph.status().Text());
+  base::Log(request.graph.log_level)
+      .Write(base::LogLevel::kWarning, "auto",
+             "Another device has the graph, for '" + claimant.key() +
+                 "' claims it and does not take it. " + refusal.Text());
+  return graph;
 }
 
 void AutoBackend::UseCosts(AutoPlanner& planner, const Request& request) {

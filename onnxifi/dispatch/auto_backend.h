@@ -50,14 +50,20 @@ class AutoBackend final : public abi::Backend {
     }
   };
 
-  // The one place where a decision is carried out.
+  // The one place where a decision is carried out; `asked` are the devices that it is about.
   base::Result<std::unique_ptr<abi::Graph>> Init(planner::GraphDecision decision,
                                                  const Request& request,
-                                                 const planner::GraphQuestion& question);
-  // On the device that claims every node; in islands where it does not keep its claim.
+                                                 const planner::GraphQuestion& question,
+                                                 planner::DeviceList asked);
+  // On the device that claims every node. Where that is full or broken, on the others of `asked`;
+  // in islands where it does not keep its claim.
   base::Result<std::unique_ptr<abi::Graph>> InitOnClaimant(
       const plugins::ForwardedBackendId& device, const Request& request,
-      const planner::GraphQuestion& question);
+      const planner::GraphQuestion& question, planner::DeviceList asked);
+  // On devices that are not full or broken as the claimant is, for the reason `refusal`.
+  base::Result<std::unique_ptr<abi::Graph>> InitOnOthers(
+      const plugins::ForwardedBackendId& claimant, base::Status refusal, const Request& request,
+      const planner::GraphQuestion& question, planner::DeviceList asked);
   // On the first of the devices that takes the graph whole. Else the status of the first with the
   // reasons of all, and `refusal`, why it is not cut.
   base::Result<std::unique_ptr<abi::Graph>> InitWhole(

@@ -242,6 +242,28 @@ TEST_F(Quarantine, ElementsThatHaveNoBytesReachNobody) {
               HasSubstr("Output 'y' has 4 bytes of data; 1099511627776 elements of float have"));
 }
 
+// What auto finds out when it has given the model to the plugin.
+class AutoQuarantine : public Quarantine {
+ protected:
+  void ExpectGraphOfAnother(const std::string& fault, const std::string& sentence) {
+    const Library library = Open(fault);
+    const auto backend = library.FindDevice("auto")->InitBackend();
+    ASSERT_TRUE(backend.ok());
+    const auto graph = backend->InitGraph(Bytes("double"));
+    ASSERT_TRUE(graph.ok()) << graph.error().Text();
+    EXPECT_EQ(graph->Plan()->islands.front().device_key, "zeta:0");
+    ExpectQuarantined(library, sentence, /*device_count=*/1);
+  }
+};
+
+TEST_F(AutoQuarantine, LetsAnotherHaveWhatAPluginThrowsAt) {
+  ExpectGraphOfAnother("throws-initialisation", "the device is gone.");
+}
+
+TEST_F(AutoQuarantine, LetsAnotherHaveWhatAPluginGivesNoGraphFor) {
+  ExpectGraphOfAnother("null-graph", "gives NULL for a graph.");
+}
+
 // The first device of auto's list is asked first; its fault is nobody's but its own.
 TEST_F(Quarantine, LeavesTheAutoDeviceToTheOthers) {
   const Library library = Open("throws-claim");
