@@ -40,6 +40,12 @@ std::string OneDnnVersion() {
          std::to_string(version.patch);
 }
 
+// Warns of a variable that is ignored, unless the fault is empty.
+void TellFault(const threads::Environment& environment, const std::string& fault) {
+  if (fault.empty()) return;
+  base::Log(environment.log_level).Write(base::LogLevel::kWarning, "cpu", fault);
+}
+
 // Kernels that the environment names, and a warning about others.
 void LeaveOut(const threads::Environment& environment) {
   const std::vector<std::string_view> known = Selector::ListKernels();
@@ -59,6 +65,7 @@ class Hardware : public plugin::Hardware {
  public:
   Hardware() {
     const threads::Environment environment = threads::ReadEnvironment();
+    TellFault(environment, environment.isa_fault);
     if (environment.isa) LimitIsa(*environment.isa);
     LeaveOut(environment);
   }
@@ -83,6 +90,7 @@ class Hardware : public plugin::Hardware {
   base::Result<std::unique_ptr<device::Device>> Open(
       int /*index*/, const abi::BackendProperties& /*properties*/) override {
     const threads::Environment environment = threads::ReadEnvironment();
+    TellFault(environment, environment.thread_count_fault);
     std::shared_ptr<threads::ThreadPool> pool;
     {
       const std::lock_guard lock(mutex_);

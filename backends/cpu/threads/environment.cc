@@ -55,20 +55,16 @@ Environment ReadEnvironment() {
   if (const char* count = std::getenv("ONNXIFI_NUM_THREADS"); count != nullptr && *count != '\0') {
     environment.thread_count = ParseThreadCount(count);
     if (!environment.thread_count) {
-      base::Log(environment.log_level)
-          .Write(base::LogLevel::kWarning, "cpu",
-                 "ONNXIFI_NUM_THREADS ('" + std::string(count) +
-                     "') is ignored; it is not a number from 1 to " + std::to_string(kMaxThreads) +
-                     ".");
+      environment.thread_count_fault = "ONNXIFI_NUM_THREADS ('" + std::string(count) +
+                                       "') is ignored; it is not a number from 1 to " +
+                                       std::to_string(kMaxThreads) + ".";
     }
   }
   if (const char* isa = std::getenv("ONNXIFI_CPU_ISA"); isa != nullptr && *isa != '\0') {
     environment.isa = ParseIsa(isa);
     if (!environment.isa) {
-      base::Log(environment.log_level)
-          .Write(base::LogLevel::kWarning, "cpu",
-                 "ONNXIFI_CPU_ISA ('" + std::string(isa) +
-                     "') is ignored; it is none of sse4, avx2 and avx512.");
+      environment.isa_fault = "ONNXIFI_CPU_ISA ('" + std::string(isa) +
+                              "') is ignored; it is none of sse4, avx2 and avx512.";
     }
   }
   if (const char* names = std::getenv("ONNXIFI_CPU_WITHOUT")) {

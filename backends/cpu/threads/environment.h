@@ -19,11 +19,13 @@ namespace onnxifi::threads {
 enum class Isa : uint8_t { kSse4, kAvx2, kAvx512 };
 
 struct Environment {
-  // ONNXIFI_NUM_THREADS: from 1 to kMaxThreads. Anything else is ignored with a warning.
+  // ONNXIFI_NUM_THREADS: from 1 to kMaxThreads. Anything else is ignored, and the fault a sentence
+  // about it, for whoever uses the number to tell.
   std::optional<int> thread_count;
-  // ONNXIFI_CPU_ISA: sse4, avx2 or avx512: no kernel uses more than that. Anything else is ignored
-  // with a warning.
+  std::string thread_count_fault;
+  // ONNXIFI_CPU_ISA: sse4, avx2 or avx512: no kernel uses more than that. Likewise.
   std::optional<Isa> isa;
+  std::string isa_fault;
   // ONNXIFI_CPU_WITHOUT: names of kernels that no step gets, separated by commas.
   std::vector<std::string> left_out;
   // ONNXIFI_LOG: debug, info, warning, error or silent.

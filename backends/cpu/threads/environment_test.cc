@@ -5,6 +5,7 @@
 #include "backends/cpu/threads/environment.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <string>
 #include <vector>
@@ -32,6 +33,24 @@ TEST(EnvironmentTest, KnowsThreeSetsOfInstructions) {
   for (const char* text : {"", "AVX2", "avx", "avx512f", " avx2"}) {
     EXPECT_EQ(ParseIsa(text), std::nullopt) << "'" << text << "'";
   }
+}
+
+// Each fault is told by itself: who reads the number of threads says nothing of instructions.
+TEST(EnvironmentTest, SaysWhatIsIgnored) {
+  setenv("ONNXIFI_NUM_THREADS", "many", /*overwrite=*/1);
+  setenv("ONNXIFI_CPU_ISA", "sse9", /*overwrite=*/1);
+  testing::internal::CaptureStderr();
+  const Environment environment = ReadEnvironment();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(environment.thread_count_fault,
+            "ONNXIFI_NUM_THREADS ('many') is ignored; it is not a number from 1 to 1024.");
+  EXPECT_EQ(environment.isa_fault,
+            "ONNXIFI_CPU_ISA ('sse9') is ignored; it is none of sse4, avx2 and avx512.");
+  setenv("ONNXIFI_NUM_THREADS", "2", /*overwrite=*/1);
+  unsetenv("ONNXIFI_CPU_ISA");
+  EXPECT_EQ(ReadEnvironment().thread_count_fault, "");
+  EXPECT_EQ(ReadEnvironment().isa_fault, "");
+  unsetenv("ONNXIFI_NUM_THREADS");
 }
 
 TEST(EnvironmentTest, NamesStandBetweenCommas) {
