@@ -248,6 +248,12 @@ struct DiscoveryRecord {
 
 namespace detail {
 
+// An empty span may have no address. The library says that the model has 0 bytes, not that it is
+// NULL.
+inline const void* AddressOf(std::span<const std::byte> model) {
+  return model.empty() ? static_cast<const void*>("") : model.data();
+}
+
 // The functions of one library. Those of the SDK are null if it does not offer them.
 struct Functions {
   onnxGetBackendIDsFunction get_backend_ids = nullptr;
@@ -913,9 +919,9 @@ class Backend {
     }
     properties.push_back(ONNXIFI_GRAPH_PROPERTY_NONE);
     onnxGraph graph = nullptr;
-    const onnxStatus status =
-        functions().init_graph(handle_->get(), properties.data(), model.size(), model.data(),
-                               static_cast<uint32_t>(weights.size()), weights.data(), &graph);
+    const onnxStatus status = functions().init_graph(
+        handle_->get(), properties.data(), model.size(), detail::AddressOf(model),
+        static_cast<uint32_t>(weights.size()), weights.data(), &graph);
     if (status != ONNXIFI_STATUS_SUCCESS && status != ONNXIFI_STATUS_FALLBACK) {
       return functions().MakeError(status);
     }
@@ -1016,7 +1022,7 @@ class Device {
   // An Error of status FALLBACK says that the device runs the model, by emulation.
   Outcome CheckCompatibility(std::span<const std::byte> model) const {
     return functions_->Check(
-        functions_->get_backend_compatibility(id_, model.size(), model.data()));
+        functions_->get_backend_compatibility(id_, model.size(), detail::AddressOf(model)));
   }
 
   // The same for a graph that is initialised with GraphOptions::values.
@@ -1024,7 +1030,7 @@ class Device {
     const auto function = functions_->Find<onnxGetBackendValueCompatibilityFunction>(
         id_, "onnxGetBackendValueCompatibility");
     if (function == nullptr) return detail::Missing("onnxGetBackendValueCompatibility");
-    return functions_->Check(function(id_, model.size(), model.data()));
+    return functions_->Check(function(id_, model.size(), detail::AddressOf(model)));
   }
 
   // Why each node of the model runs here or not.
@@ -1032,8 +1038,8 @@ class Device {
     const auto function = functions_->Find<onnxExplainModelFunction>(id_, "onnxExplainModel");
     if (function == nullptr) return detail::Missing("onnxExplainModel");
     Explanation explanation;
-    explanation.status =
-        function(id_, model.size(), model.data(), detail::AppendVerdict, &explanation.nodes);
+    explanation.status = function(id_, model.size(), detail::AddressOf(model),
+                                  detail::AppendVerdict, &explanation.nodes);
     if (explanation.status != ONNXIFI_STATUS_SUCCESS) {
       explanation.sentence = functions_->LastErrorMessage();
     }
@@ -1203,8 +1209,8 @@ class Library {
     properties.push_back(ONNXIFI_GRAPH_PROPERTY_NONE);
     std::vector<DeviceAnswer> devices;
     const onnxStatus status =
-        function(properties.data(), model.size(), model.data(), detail::AppendDeviceAnswer,
-                 detail::AppendNodeAnswer, &devices);
+        function(properties.data(), model.size(), detail::AddressOf(model),
+                 detail::AppendDeviceAnswer, detail::AppendNodeAnswer, &devices);
     if (status != ONNXIFI_STATUS_SUCCESS) return functions_->MakeError(status);
     return devices;
   }

@@ -156,6 +156,21 @@ TEST(Explain, CountsNodesOfPlainPluginsAmongTheReasonsOfAuto) {
                     HasSubstr("No device runs node 2 (Exp).")));
 }
 
+// As an empty file gives it: no bytes, and no address.
+TEST(Explain, SaysOfAnEmptyModelThatItIsEmpty) {
+  PlannedSandbox sandbox;
+  sandbox.AddMock("all", "{}");
+  const Library library = sandbox.Open();
+  const Device device = *library.FindDevice("all:0");
+  const std::span<const std::byte> empty;
+  const auto answers = library.ExplainOnDevices(empty);
+  ASSERT_FALSE(answers.ok());
+  EXPECT_EQ(answers.error().Text(), "INVALID_SIZE: The model has 0 bytes.");
+  EXPECT_EQ(device.CheckCompatibility(empty).error().status, ONNXIFI_STATUS_INVALID_SIZE);
+  EXPECT_EQ(device.Explain(empty)->status, ONNXIFI_STATUS_INVALID_SIZE);
+  EXPECT_EQ(device.InitBackend()->InitGraph(empty).error().status, ONNXIFI_STATUS_INVALID_SIZE);
+}
+
 TEST(Explain, DoesNotTakeADeviceThatHasGoneAtItsWord) {
   PlannedSandbox sandbox;
   sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")
