@@ -170,6 +170,7 @@ std::string_view NameOf(ValueKind kind) {
 }
 
 base::Result<ModelOutline> ParseModelOutline(std::span<const std::byte> model) {
+  if (model.empty()) return base::Status(base::Code::kInvalidModel, "The model has 0 bytes.");
   ModelOutline outline;
   bool has_graph = false;
   ONNXIFI_RETURN_IF_ERROR(ForEachField(model, [&](const WireField& field) {

@@ -57,6 +57,10 @@ TEST(ModelOutlineTest, ListsOutputsAndOperatorsOnce) {
   EXPECT_THAT(outline->operators, ElementsAre("Add", "Relu", "ai.onnx.ml.Scaler"));
 }
 
+TEST(ModelOutlineTest, AnEmptyFileIsEmpty) {
+  EXPECT_EQ(Outline("").status().Text(), "The model has 0 bytes.");
+}
+
 TEST(ModelOutlineTest, AnOutputListedTwiceIsOne) {
   const auto outline = Outline(ModelWriter()
                                    .Input("x", ElementType::kFloat32, {int64_t{2}})
