@@ -148,8 +148,9 @@ endfunction()
 
 # onnxifi_add_executable(<name> SOURCES <files> [DEPS <targets>] [INSTALL] [PUBLIC_HEADERS_ONLY])
 #
-# A program in build/<preset>/bin. INSTALL makes it part of the package, with its version to tell; PUBLIC_HEADERS_ONLY keeps the
-# source tree off its include path, for programs that show what a user of the package can write.
+# A program in build/<preset>/bin. INSTALL makes it part of the package and gives it the version that it tells;
+# PUBLIC_HEADERS_ONLY keeps the source tree off its include path, for programs that show what a user of the
+# package can write.
 function(onnxifi_add_executable name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL;PUBLIC_HEADERS_ONLY" "" "SOURCES;DEPS")
   onnxifi_check_dependencies(${name} ready ${arg_DEPS})
