@@ -10,10 +10,7 @@
 #include <random>
 #include <utility>
 
-#include "backends/core/reference/device.h"
-#include "backends/cpu/engine/testing/engine_device.h"
-#include "backends/cpu/testing/recipe_device.h"
-#include "backends/cpu/threads/thread_pool.h"
+#include "backends/cpu/testing/divided_steps.h"
 
 namespace onnxifi::non_zero {
 namespace {
@@ -22,9 +19,6 @@ using program::Index;
 using reference::RandomStep;
 using tensor::ElementType;
 using tensor::Extents;
-
-// Threads for everything, in the wrong order.
-constexpr engine::Settings kCut = {.worth_a_thread = 0};
 
 program::BufferId Add(RandomStep& made, tensor::Tensor tensor) {
   program::Buffer buffer;
@@ -69,32 +63,11 @@ RandomStep MakeStep(Index::Kind kind, const Extents& extents, int percent, int64
   return made;
 }
 
-void Compare(const RandomStep& step) {
-  reference::Device reference;
-  const auto expected = RunStep(reference, step);
-  ASSERT_TRUE(expected.ok()) << expected.status().Text();
-  device::Serial serial;
-  engine::Shredder shredder;
-  cpu::RecipeDevice whole(SelectNonZero, serial, {});
-  cpu::RecipeDevice cut(SelectNonZero, shredder, kCut);
-  threads::ThreadPool pool(3);
-  cpu::RecipeDevice threaded(SelectNonZero, pool, kCut);
-  for (cpu::RecipeDevice* device : {&whole, &cut, &threaded}) {
-    const auto actual = RunStep(*device, step);
-    ASSERT_TRUE(actual.ok()) << actual.status().Text();
-    const auto difference = FindDifference(step, *expected, *actual);
-    ASSERT_FALSE(difference) << *difference << "\n" << ToString(step.program);
-  }
-}
+void Compare(const RandomStep& step) { cpu::CompareDividedStep(SelectNonZero, step); }
 
 TEST(NonZeroTest, RandomStepsAgreeWithTheReference) {
-  device::Serial serial;
-  cpu::RecipeDevice whole(SelectNonZero, serial, {});
   // Two of seven kinds, a quarter of whose elements are packed.
-  CompareRandomSteps(whole, reference::Family::kIndex, /*seed=*/1, /*count=*/6000, 0.15);
-  engine::Shredder shredder;
-  cpu::RecipeDevice cut(SelectNonZero, shredder, kCut);
-  CompareRandomSteps(cut, reference::Family::kIndex, /*seed=*/50'000, /*count=*/6000, 0.15);
+  cpu::CompareDividedRandomSteps(SelectNonZero, reference::Family::kIndex, 0.15);
 }
 
 TEST(NonZeroTest, LargeStepsAgreeWithTheReference) {

@@ -10,10 +10,7 @@
 #include <random>
 #include <utility>
 
-#include "backends/core/reference/device.h"
-#include "backends/cpu/engine/testing/engine_device.h"
-#include "backends/cpu/testing/recipe_device.h"
-#include "backends/cpu/threads/thread_pool.h"
+#include "backends/cpu/testing/divided_steps.h"
 
 namespace onnxifi::ranking {
 namespace {
@@ -22,9 +19,6 @@ using program::Index;
 using reference::RandomStep;
 using tensor::ElementType;
 using tensor::Extents;
-
-// Threads for everything, in the wrong order.
-constexpr engine::Settings kCut = {.worth_a_thread = 0};
 
 // As TopK has it: the axis along which elements are compared becomes the domain's last. Small
 // numbers: many are equal.
@@ -67,32 +61,11 @@ RandomStep MakeTopK(ElementType type, const Extents& extents, size_t axis, int64
   return made;
 }
 
-void Compare(const RandomStep& step) {
-  reference::Device reference;
-  const auto expected = RunStep(reference, step);
-  ASSERT_TRUE(expected.ok()) << expected.status().Text();
-  device::Serial serial;
-  engine::Shredder shredder;
-  cpu::RecipeDevice whole(SelectRanking, serial, {});
-  cpu::RecipeDevice cut(SelectRanking, shredder, kCut);
-  threads::ThreadPool pool(3);
-  cpu::RecipeDevice threaded(SelectRanking, pool, kCut);
-  for (cpu::RecipeDevice* device : {&whole, &cut, &threaded}) {
-    const auto actual = RunStep(*device, step);
-    ASSERT_TRUE(actual.ok()) << actual.status().Text();
-    const auto difference = FindDifference(step, *expected, *actual);
-    ASSERT_FALSE(difference) << *difference << "\n" << ToString(step.program);
-  }
-}
+void Compare(const RandomStep& step) { cpu::CompareDividedStep(SelectRanking, step); }
 
 TEST(RankingTest, RandomStepsAgreeWithTheReference) {
-  device::Serial serial;
-  cpu::RecipeDevice whole(SelectRanking, serial, {});
   // Three of seven kinds.
-  CompareRandomSteps(whole, reference::Family::kIndex, /*seed=*/1, /*count=*/6000, 0.25);
-  engine::Shredder shredder;
-  cpu::RecipeDevice cut(SelectRanking, shredder, kCut);
-  CompareRandomSteps(cut, reference::Family::kIndex, /*seed=*/50'000, /*count=*/6000, 0.25);
+  cpu::CompareDividedRandomSteps(SelectRanking, reference::Family::kIndex, 0.25);
 }
 
 TEST(RankingTest, RowsAlongEveryAxisAgreeWithTheReference) {

@@ -10,10 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "backends/core/reference/device.h"
-#include "backends/cpu/engine/testing/engine_device.h"
-#include "backends/cpu/testing/recipe_device.h"
-#include "backends/cpu/threads/thread_pool.h"
+#include "backends/cpu/testing/divided_steps.h"
 
 namespace onnxifi::scatter {
 namespace {
@@ -22,9 +19,6 @@ using program::Index;
 using reference::RandomStep;
 using tensor::ElementType;
 using tensor::Extents;
-
-// Threads for everything, in the wrong order.
-constexpr engine::Settings kCut = {.worth_a_thread = 0};
 
 class ScatterStep {
  public:
@@ -145,36 +139,15 @@ class ScatterStep {
   bool is_disturbed_ = false;
 };
 
-void Compare(const RandomStep& step) {
-  reference::Device reference;
-  const auto expected = RunStep(reference, step);
-  ASSERT_TRUE(expected.ok()) << expected.status().Text();
-  device::Serial serial;
-  engine::Shredder shredder;
-  cpu::RecipeDevice whole(SelectScatter, serial, {});
-  cpu::RecipeDevice cut(SelectScatter, shredder, kCut);
-  threads::ThreadPool pool(3);
-  cpu::RecipeDevice threaded(SelectScatter, pool, kCut);
-  for (cpu::RecipeDevice* device : {&whole, &cut, &threaded}) {
-    const auto actual = RunStep(*device, step);
-    ASSERT_TRUE(actual.ok()) << actual.status().Text();
-    const auto difference = FindDifference(step, *expected, *actual);
-    ASSERT_FALSE(difference) << *difference << "\n" << ToString(step.program);
-  }
-}
+void Compare(const RandomStep& step) { cpu::CompareDividedStep(SelectScatter, step); }
 
 constexpr Index::Combine kCombines[] = {Index::Combine::kNone, Index::Combine::kAdd,
                                         Index::Combine::kMul, Index::Combine::kMin,
                                         Index::Combine::kMax};
 
 TEST(ScatterTest, RandomStepsAgreeWithTheReference) {
-  device::Serial serial;
-  cpu::RecipeDevice whole(SelectScatter, serial, {});
   // Two of seven kinds, a quarter of whose elements are packed.
-  CompareRandomSteps(whole, reference::Family::kIndex, /*seed=*/1, /*count=*/6000, 0.15);
-  engine::Shredder shredder;
-  cpu::RecipeDevice cut(SelectScatter, shredder, kCut);
-  CompareRandomSteps(cut, reference::Family::kIndex, /*seed=*/50'000, /*count=*/6000, 0.15);
+  cpu::CompareDividedRandomSteps(SelectScatter, reference::Family::kIndex, 0.15);
 }
 
 TEST(ScatterTest, RowsAgreeWithTheReference) {
