@@ -34,8 +34,10 @@ struct GivenFile {
   fs::path path;
 };
 
-// Splits NAME=FILE and spreads folders out into their input_I.pb.
-base::Result<std::vector<GivenFile>> ListFiles(const std::vector<std::string>& inputs) {
+// Splits NAME=FILE and spreads folders out into their input_I.pb. For a model without inputs a
+// folder may have none.
+base::Result<std::vector<GivenFile>> ListFiles(const std::vector<std::string>& inputs,
+                                               bool has_inputs) {
   std::vector<GivenFile> files;
   for (const std::string& input : inputs) {
     std::error_code error;
@@ -43,7 +45,7 @@ base::Result<std::vector<GivenFile>> ListFiles(const std::vector<std::string>& i
       for (int index = 0;; ++index) {
         const fs::path path = fs::path(input) / fmt::format("input_{}.pb", index);
         if (!fs::exists(path, error)) {
-          if (index > 0) break;
+          if (index > 0 || !has_inputs) break;
           return Refuse(base::Code::kInvalidName,
                         fmt::format("Folder '{}' has no file input_0.pb.", input));
         }
@@ -223,7 +225,8 @@ base::Result<std::vector<DenseTensor>> CollectInputs(const Options& options,
                     input.name, NameOf(input.kind)));
   }
   ONNXIFI_RETURN_IF_ERROR(CheckSymbols(options.dims, model));
-  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<GivenFile> files, ListFiles(options.inputs));
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<GivenFile> files,
+                           ListFiles(options.inputs, !model.inputs.empty()));
   std::vector<std::optional<DenseTensor>> given(model.inputs.size());
   // Named ones first, so that the others take the places that are left.
   for (const bool takes_named : {true, false}) {

@@ -19,6 +19,7 @@ using onnx_file::ModelOutline;
 using onnx_file::ValueOutline;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 ValueOutline Value(std::string name, ElementType type,
                    std::vector<onnx_file::DimensionOutline> shape) {
@@ -86,6 +87,12 @@ TEST_F(InputSourceTest, AFolderStandsForItsInputs) {
   WriteByte("input_0.pb", "", 5);
   WriteByte("input_1.pb", "", 6);
   EXPECT_THAT(Collect({folder_.string()}), ElementsAre(5, 6));
+}
+
+// As cases of the conformance suite have it.
+TEST_F(InputSourceTest, AFolderIsEmptyForAModelWithoutInputs) {
+  model_.inputs.clear();
+  EXPECT_THAT(Collect({folder_.string()}), IsEmpty());
 }
 
 TEST_F(InputSourceTest, RefusesWhatFitsNowhere) {
