@@ -7,10 +7,6 @@
 #include <onnxifi/sdk.h>
 
 #include <algorithm>
-#include <cstring>
-#include <iterator>
-#include <list>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -18,8 +14,8 @@
 #include "backends/core/device/usable_cpus.h"
 #include "backends/core/execution/whole_run.h"
 #include "backends/core/plugin/caller_memory.h"
-#include "backends/core/program/cost.h"
-#include "backends/core/program/host_function.h"
+#include "backends/core/plugin/caller_outputs.h"
+#include "backends/core/plugin/graph_report.h"
 
 namespace onnxifi::plugin {
 namespace {
@@ -29,217 +25,6 @@ using base::Code;
 using base::Result;
 using base::Status;
 using tensor::Extents;
-
-// Puts outputs into the caller's buffers and notes the extents they turn out to have; those that
-// the run keeps go to memory of their own.
-class CallerOutputs : public execution::OutputAllocator {
- public:
-  // `memory[k]` is that of output k where it lies in the device, else null.
-  CallerOutputs(const program::Program& program, std::span<const TensorDescriptor> outputs,
-                std::span<const std::shared_ptr<device::Allocation>> memory)
-      : program_(program),
-        outputs_(outputs),
-        memory_(memory),
-        actual_(outputs.size()),
-        kept_(program) {}
-
-  Result<std::byte*> Allocate(int output, const Extents& extents) override {
-    const TensorDescriptor& descriptor = outputs_[output];
-    actual_[output] = extents;
-    if (descriptor.is_kept) return kept_.Allocate(output, extents);
-    Extents bound = ExtentsOf(descriptor);
-    if (extents != bound && tensor::ElementCount(extents) > tensor::ElementCount(bound)) {
-      return Status(Code::kMismatchingShape,
-                    "Output '" + descriptor.name + "' has shape " + tensor::ToString(extents) +
-                        ", more than the bound shape " + tensor::ToString(bound) + " can hold.");
-    }
-    if (memory_[output] != nullptr) return memory_[output]->data();
-    return static_cast<std::byte*>(descriptor.mutable_cpu_data());
-  }
-
-  bool IsInside(int output) const override { return memory_[output] != nullptr; }
-
-  Status Take(int output, tensor::ValueRef value) override {
-    return kept_.Take(output, std::move(value));
-  }
-
-  // No shapes when every output has that of its descriptor.
-  abi::RunOutputs Outputs(const tensor::StringTable& strings) const {
-    abi::RunOutputs told;
-    bool differs = false;
-    for (size_t k = 0; k < outputs_.size(); ++k) {
-      const TensorDescriptor& output = outputs_[k];
-      const program::Buffer& buffer = program_.buffers[program_.outputs[k].buffer];
-      differs = differs || output.is_kept || actual_[k] != ExtentsOf(output);
-      told.shapes.push_back({output.name,
-                             buffer.value ? onnxEnum{ONNXIFI_DATATYPE_UNDEFINED}
-                                          : static_cast<onnxEnum>(buffer.element_type()),
-                             !buffer.value, actual_[k]});
-      if (output.is_kept) {
-        told.kept.push_back({output.name, kept_.Get(static_cast<int>(k), strings)});
-      }
-    }
-    if (!differs) told.shapes.clear();
-    return told;
-  }
-
- private:
-  const program::Program& program_;
-  std::span<const TensorDescriptor> outputs_;
-  std::span<const std::shared_ptr<device::Allocation>> memory_;
-  std::vector<Extents> actual_;
-  execution::KeptOutputs kept_;
-};
-
-// A binding that has the caller's memory on the device, and knows whether its runs are best carried
-// out by the thread that starts them.
-class PreparedBinding : public abi::Binding, public RunQueue::Footprint {
- public:
-  // `is_of_one_run`: whether nothing but that run is told of it, so that nobody counts on the order
-  // of runs of other threads.
-  PreparedBinding(abi::GraphTensors bound, bool is_callers, bool is_of_one_run, DeviceMemory inputs,
-                  DeviceMemory outputs, std::shared_ptr<execution::Recordings> recordings)
-      : abi::Binding(std::move(bound)),
-        is_callers_(is_callers),
-        is_of_one_run_(is_of_one_run),
-        written_(tensors().outputs),
-        recordings_({std::move(recordings)}),
-        inputs_(std::move(inputs)),
-        outputs_(std::move(outputs)) {
-    NoteImports(tensors().inputs, inputs_);
-    NoteImports(tensors().outputs, outputs_);
-  }
-  ~PreparedBinding() override {
-    for (const DeviceMemory* tensors : {&inputs_, &outputs_}) {
-      for (const std::shared_ptr<device::Allocation>& memory : *tensors) {
-        if (memory == nullptr) continue;
-        for (const auto& recordings : recordings_) {
-          recordings->Forget(memory->data(), memory->size_bytes());
-        }
-      }
-    }
-  }
-  PreparedBinding(const PreparedBinding&) = delete;
-  PreparedBinding& operator=(const PreparedBinding&) = delete;
-
-  // Of the host's memory there are addresses alone.
-  bool ServesLaterRuns() const override {
-    const auto is_null = [](const auto& memory) { return memory == nullptr; };
-    return std::ranges::all_of(inputs_, is_null) && std::ranges::all_of(outputs_, is_null);
-  }
-
-  // For runs that may have a plan of their own: symbols, and extents of the inputs.
-  void SetShape(std::vector<int64_t> symbols, std::vector<Extents> extents) {
-    symbols_ = std::move(symbols);
-    extents_ = std::move(extents);
-  }
-  const std::vector<int64_t>& symbols() const { return symbols_; }
-  std::span<const Extents> extents() const { return extents_; }
-
-  bool is_callers() const { return is_callers_; }
-  bool is_of_one_run() const { return is_of_one_run_; }
-  // What lies in the host's memory of the outputs.
-  const abi::HostRanges& written() const { return written_; }
-  bool IsApartFrom(const RunQueue::Footprint& other) const override {
-    // Bind makes no others.
-    const auto& that = static_cast<const PreparedBinding&>(other);
-    const auto is_written = [](const PreparedBinding& by) {
-      return [&by](const TensorDescriptor& tensor) { return by.written_.Overlap(tensor); };
-    };
-    return std::ranges::none_of(tensors().inputs, is_written(that)) &&
-           std::ranges::none_of(tensors().outputs, is_written(that)) &&
-           std::ranges::none_of(that.tensors().inputs, is_written(*this));
-  }
-  const DeviceMemory& inputs() const { return inputs_; }
-  const DeviceMemory& outputs() const { return outputs_; }
-  // To be called before a run by another plan, whose recordings go before the memory, too.
-  void NoteRecordings(const std::shared_ptr<execution::Recordings>& recordings) const {
-    const std::lock_guard lock(mutex_);
-    if (std::ranges::find(recordings_, recordings) == recordings_.end()) {
-      recordings_.push_back(recordings);
-    }
-  }
-  // The inputs that share memory with an output, and where each is copied before a run writes.
-  void SetApart(size_t input, tensor::Tensor copy) { apart_.emplace(input, std::move(copy)); }
-  // What a run reads of input `k`, which lies in the host's memory.
-  const std::byte* HostData(size_t k) const {
-    const auto copy = apart_.find(k);
-    const auto* data = static_cast<const std::byte*>(tensors().inputs[k].cpu_data());
-    if (copy == apart_.end()) return data;
-    std::memcpy(copy->second.mutable_data(), data, static_cast<size_t>(copy->second.size_bytes()));
-    return copy->second.data();
-  }
-  // Those of them that the driver's objects are ours of.
-  std::span<const std::shared_ptr<const void>> imports() const { return imports_; }
-
- private:
-  void NoteImports(std::span<const TensorDescriptor> tensors, const DeviceMemory& memory) {
-    for (size_t k = 0; k < tensors.size(); ++k) {
-      const bool is_ours = tensors[k].memory_type == ONNXIFI_MEMORY_TYPE_CPU ||
-                           tensors[k].memory_type == ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD;
-      if (is_ours && memory[k] != nullptr) imports_.push_back(memory[k]);
-    }
-  }
-
-  const bool is_callers_;
-  const bool is_of_one_run_;
-  const abi::HostRanges written_;
-  std::vector<int64_t> symbols_;  // none where there is one plan for all runs
-  std::vector<Extents> extents_;
-  // Written at the start of each run. Runs that write the same memory follow one another.
-  mutable std::map<size_t, tensor::Tensor> apart_;
-  mutable std::mutex mutex_;
-  // Of every plan that has run with the memory. Guarded by mutex_ while there are runs.
-  mutable std::vector<std::shared_ptr<execution::Recordings>> recordings_;
-  const DeviceMemory inputs_;
-  const DeviceMemory outputs_;
-  std::vector<std::shared_ptr<const void>> imports_;
-};
-
-// As many as callers have buffers in turn. Each has recordings of its own in every segment, of
-// which execution keeps some more.
-constexpr size_t kMaxKeptBindings = 4;
-static_assert(kMaxKeptBindings < execution::Recordings::kMaxRecordings);
-
-// Whether all tensors are addresses of the device's memory, of which a binding keeps nothing.
-bool IsOfAddresses(const abi::GraphTensors& tensors) {
-  const auto is_address = [](const TensorDescriptor& tensor) {
-    return tensor.memory_type == ONNXIFI_MEMORY_TYPE_CUDA_BUFFER && tensor.owner == nullptr &&
-           tensor.value == nullptr && !tensor.is_kept;
-  };
-  return !tensors.keeps_others && std::ranges::all_of(tensors.inputs, is_address) &&
-         std::ranges::all_of(tensors.outputs, is_address);
-}
-
-// Counts the steps of a program and of the bodies in it, each under its family.
-class FamilyCounter {
- public:
-  explicit FamilyCounter(abi::GraphCounters& counters) : counters_(counters) {}
-
-  void Count(const program::Program& program) {
-    for (const program::Step& step : program.steps) std::visit(*this, step.body);
-  }
-
-  void operator()(const program::Map&) { ++counters_.map_steps; }
-  void operator()(const program::Reduce&) { ++counters_.reduce_steps; }
-  void operator()(const program::Row&) { ++counters_.row_steps; }
-  void operator()(const program::Scan&) { ++counters_.scan_steps; }
-  void operator()(const program::Contract&) { ++counters_.contract_steps; }
-  void operator()(const program::Window&) { ++counters_.window_steps; }
-  void operator()(const program::Attention&) { ++counters_.attention_steps; }
-  void operator()(const program::Recurrent&) { ++counters_.recurrent_steps; }
-  void operator()(const program::Index&) { ++counters_.index_steps; }
-  // Numbers that execution reads are no work of their own.
-  void operator()(const program::Cut&) {}
-  void operator()(const program::Host&) { ++counters_.host_steps; }
-  void operator()(const program::Control& control) {
-    ++counters_.control_steps;
-    for (const std::unique_ptr<program::Program>& body : control.bodies) Count(*body);
-  }
-
- private:
-  abi::GraphCounters& counters_;
-};
 
 // Runs of a graph that go side by side on the processor. Each has memory of its own; with two for
 // each CPU, a CPU has work while a run hands its place to a thread that has to wake up.
@@ -357,7 +142,7 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   // What these extents need is prepared now, so that a run finds it.
   ONNXIFI_ASSIGN_OR_RETURN(const std::shared_ptr<const plan::SegmentBinding> prepared,
                            BindPlan(symbols, extents));
-  if (std::shared_ptr<const abi::Binding> same = FindSameBinding(tensors)) return same;
+  if (std::shared_ptr<const abi::Binding> same = kept_bindings_.Find(tensors)) return same;
   // Going to another device and back takes longer than another thread takes to begin.
   const bool is_callers = (prepared->is_tiny || caller_runs_) && !boundary_->has_queue();
   auto binding = std::make_shared<PreparedBinding>(
@@ -377,35 +162,8 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   if (specialisations_ != nullptr && !prepared->is_tiny) {
     binding->SetShape(std::move(symbols), std::move(extents));
   }
-  if (IsOfAddresses(binding->tensors())) KeepBinding(binding);
+  kept_bindings_.Keep(binding);
   return std::shared_ptr<const abi::Binding>(std::move(binding));
-}
-
-std::shared_ptr<const abi::Binding> CompiledGraph::FindSameBinding(
-    const abi::GraphTensors& tensors) {
-  if (!IsOfAddresses(tensors)) return nullptr;
-  const auto is_same = [](const TensorDescriptor& a, const TensorDescriptor& b) {
-    return a.name == b.name && a.data_type == b.data_type && a.memory_type == b.memory_type &&
-           a.shape == b.shape && a.buffer == b.buffer;
-  };
-  const std::lock_guard lock(kept_bindings_mutex_);
-  const auto found = std::ranges::find_if(kept_bindings_, [&](const auto& kept) {
-    return std::ranges::equal(kept->tensors().inputs, tensors.inputs, is_same) &&
-           std::ranges::equal(kept->tensors().outputs, tensors.outputs, is_same);
-  });
-  if (found == kept_bindings_.end()) return nullptr;
-  kept_bindings_.splice(kept_bindings_.begin(), kept_bindings_, found);
-  return kept_bindings_.front();
-}
-
-void CompiledGraph::KeepBinding(std::shared_ptr<const abi::Binding> binding) {
-  // What is kept no longer ends behind the lock.
-  std::list<std::shared_ptr<const abi::Binding>> oldest;
-  const std::lock_guard lock(kept_bindings_mutex_);
-  kept_bindings_.push_front(std::move(binding));
-  if (kept_bindings_.size() > kMaxKeptBindings) {
-    oldest.splice(oldest.begin(), kept_bindings_, std::prev(kept_bindings_.end()));
-  }
 }
 
 Result<std::shared_ptr<abi::Event>> CompiledGraph::Run(std::shared_ptr<const abi::Binding> binding,
@@ -529,12 +287,7 @@ Result<abi::GraphCounters> CompiledGraph::Counters() {
     counters.submissions = counters_.submissions;
   }
   counters.recordings = counters_.recordings;
-  counters.map_steps = counters.reduce_steps = counters.row_steps = counters.scan_steps = 0;
-  counters.contract_steps = counters.window_steps = counters.index_steps = 0;
-  counters.control_steps = 0;
-  counters.host_steps = 0;
-  counters.attention_steps = counters.recurrent_steps = 0;
-  FamilyCounter(counters).Count(*program_);
+  CountSteps(*program_, counters);
   return counters;
 }
 
@@ -561,48 +314,7 @@ Result<std::vector<abi::StepRecord>> CompiledGraph::Profile() {
   }
   const program::Program& program = specialisation ? *specialisation->program : *program_;
   const plan::Plan& plan = specialisation ? *specialisation->plan : *plan_;
-  std::vector<abi::StepRecord> records;
-  for (const execution::RunProfile::Step& timing : profile->steps) {
-    const program::Step& step = program.steps[timing.step];
-    const plan::Segment& segment = plan.segments()[timing.segment];
-    const plan::SegmentBinding& binding = *profile->bindings[timing.segment];
-    const bool is_boundary = timing.step == segment.end_step;
-    const size_t position = timing.step - segment.first_step;
-    abi::StepRecord& record = records.emplace_back();
-    if (step.node >= 0) record.node_index = step.node;
-    record.family = program::FamilyName(step);
-    // What ends a segment is done by no device.
-    record.implementation = is_boundary ? "execution" : plan.implementation(timing.step);
-    if (!is_boundary) record.detail = binding.kernels[position]->Detail();
-    if (const auto* host = step.As<program::Host>()) {
-      record.detail = program::Name(*host->function);
-    }
-    for (const program::View& write : step.writes) {
-      if (write.buffer == program::kNoBuffer) continue;
-      record.data_type = static_cast<onnxEnum>(program.buffers[write.buffer].element_type());
-      break;
-    }
-    const int count = plan.step_count(timing.step);
-    record.extents = (is_boundary ? binding.boundary : binding.steps[position + count - 1]).domain;
-    for (const Status& reason : plan.rejected(timing.step)) {
-      record.rejected.push_back(reason.Text());
-    }
-    record.start_ns = static_cast<uint64_t>(timing.start_ns);
-    record.duration_ns = static_cast<uint64_t>(timing.duration_ns);
-    // What fused steps pass to each other is neither written nor read.
-    int64_t intermediate_bytes = 0;
-    for (int k = 0; k < count; ++k) {
-      const program::StepCost cost =
-          program::CostOf(program, program.steps[timing.step + k], binding.dims);
-      record.flops += static_cast<uint64_t>(cost.flops);
-      record.read_bytes +=
-          static_cast<uint64_t>(std::max<int64_t>(0, cost.read_bytes - intermediate_bytes));
-      intermediate_bytes = cost.written_bytes;
-    }
-    record.written_bytes = static_cast<uint64_t>(intermediate_bytes);
-    if (!is_boundary) record.precision = static_cast<uint32_t>(plan.precision(timing.step));
-  }
-  return records;
+  return DescribeSteps(program, plan, *profile);
 }
 
 }  // namespace onnxifi::plugin

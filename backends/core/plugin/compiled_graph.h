@@ -6,7 +6,6 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_COMPILED_GRAPH_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_COMPILED_GRAPH_H_
 
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "backends/core/execution/host_boundary.h"
 #include "backends/core/plan/plan.h"
 #include "backends/core/plugin/load_times.h"
+#include "backends/core/plugin/prepared_binding.h"
 #include "backends/core/plugin/run_queue.h"
 #include "backends/core/plugin/specialisations.h"
 
@@ -81,11 +81,6 @@ class CompiledGraph : public abi::Graph {
   enum class HostMemory : uint8_t { kCopied, kImported };
   base::Result<std::shared_ptr<const abi::Binding>> BindWith(abi::GraphTensors tensors,
                                                              HostMemory host_memory);
-  // The kept binding of the same tensors, all of them addresses of the device; null without one.
-  // Callers set them anew for each run, often from a few buffers in turn, and what was recorded of
-  // the first runs serves the later ones.
-  std::shared_ptr<const abi::Binding> FindSameBinding(const abi::GraphTensors& tensors);
-  void KeepBinding(std::shared_ptr<const abi::Binding> binding);
   // Prepares the plan when it is first called, which is when tensors are first bound: by then the
   // caller may have let go of the model, which counts beside weights and what is packed of them.
   base::Status Prepare();
@@ -119,9 +114,7 @@ class CompiledGraph : public abi::Graph {
   std::shared_ptr<const execution::RunProfile> last_profile_;
   // What that run ran; null for the plan for all shapes. Guarded and shared alike.
   std::shared_ptr<const Specialisation> last_specialisation_;
-  std::mutex kept_bindings_mutex_;
-  // Of addresses alone, the one that was used last first. Guarded by kept_bindings_mutex_.
-  std::list<std::shared_ptr<const abi::Binding>> kept_bindings_;
+  KeptBindings kept_bindings_;
 };
 
 }  // namespace onnxifi::plugin
