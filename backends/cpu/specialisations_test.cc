@@ -7,8 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +18,9 @@
 #include "backends/core/execution/executor.h"
 #include "backends/core/execution/testing/run_program.h"
 #include "backends/core/graph/testing/graph_builder.h"
+#include "backends/core/plugin/compiled_graph.h"
 #include "backends/core/plugin/pipeline.h"
+#include "backends/core/plugin/task_queue.h"
 #include "backends/cpu/device.h"
 
 namespace onnxifi::cpu {
@@ -114,13 +118,17 @@ class SpecialisationsTest : public testing::Test {
     auto plan = plan::Plan::Create(*program_, *device_, counters_);
     ASSERT_TRUE(plan.ok()) << plan.status().Text();
     plan_ = *std::move(plan);
-    const auto compile = [this, network](std::span<const Extents> inputs) {
+    specialisations_ =
+        std::make_unique<Specialisations>(CompilerForShapes(network), *plan_, counters_);
+  }
+
+  Specialisations::Compile CompilerForShapes(Network network) {
+    return [this, network](std::span<const Extents> inputs) {
       ++compiled_;
       plugin::LoadTimes nobody_asks;
       return plugin::Compile(MakeGraph({{inputs[0][2], ""}, {inputs[0][3], ""}}, network), *device_,
                              base::Log(), nobody_asks);
     };
-    specialisations_ = std::make_unique<Specialisations>(compile, *plan_, counters_);
   }
 
   std::shared_ptr<const Specialisation> ForRun(int64_t height, int64_t width) {
@@ -151,6 +159,13 @@ class SpecialisationsTest : public testing::Test {
     return {values.begin(), values.end()};
   }
 
+  static void ExpectNear(std::span<const float> found, std::span<const float> expected) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t k = 0; k < found.size(); ++k) {
+      ASSERT_NEAR(found[k], expected[k], 1e-3 * (1 + std::fabs(expected[k]))) << k;
+    }
+  }
+
   std::unique_ptr<Device> device_;
   std::unique_ptr<program::Program> program_;
   plan::Counters counters_;
@@ -178,9 +193,7 @@ TEST_F(SpecialisationsTest, HaveTheKernelsAndTheResultsOfNumbers) {
   const Tensor image = Numbers({1, kChannels, 40, 36});
   const std::vector<float> expected = Run(general, *program_, image);
   const std::vector<float> found = Run(*made->executor, *made->program, image);
-  ASSERT_EQ(found.size(), expected.size());
-  for (size_t k = 0; k < found.size(); ++k)
-    ASSERT_NEAR(found[k], expected[k], 1e-3 * (1 + std::fabs(expected[k]))) << k;
+  ExpectNear(found, expected);
 }
 
 TEST_F(SpecialisationsTest, AreMadeForTheFirstBindingOfConvolutions) {
@@ -303,6 +316,77 @@ TEST_F(SpecialisationsTest, OutliveTheirPlace) {
   EXPECT_EQ(ForRun(24, 24), nullptr);
   EXPECT_EQ(Run(*first->executor, *first->program, Numbers({1, kChannels, 24, 24})).size(),
             size_t{kChannels * 24 * 24});
+}
+
+// What a graph of symbols keeps for shapes, behind its bindings.
+class GraphOfShapesTest : public SpecialisationsTest {
+ protected:
+  GraphOfShapesTest() {
+    Make();
+    abi::GraphProperties properties;
+    properties.is_profiled = true;
+    auto graph = plugin::CompiledGraph::Create(
+        /*signature=*/{}, std::move(program_), {*device_, /*sharing=*/nullptr, worker_}, properties,
+        plugin::LoadTimes(), /*is_emulated=*/false, CompilerForShapes(Network::kConvolutions));
+    EXPECT_TRUE(graph.ok()) << graph.status().Text();
+    graph_ = *std::move(graph);
+  }
+  ~GraphOfShapesTest() override { graph_->Close(); }
+
+  struct BoundImage {
+    Tensor image;
+    std::vector<float> result;
+    std::shared_ptr<const abi::Binding> binding;
+  };
+
+  std::unique_ptr<BoundImage> BindImage(int64_t height, int64_t width) {
+    auto bound = std::make_unique<BoundImage>();
+    const Extents extents = {1, kChannels, height, width};
+    bound->image = Numbers(extents);
+    bound->result.resize(static_cast<size_t>(tensor::ElementCount(extents)));
+    abi::TensorDescriptor x = {.name = "x",
+                               .data_type = ONNXIFI_DATATYPE_FLOAT32,
+                               .shape = {extents.begin(), extents.end()},
+                               .buffer = reinterpret_cast<onnxPointer>(bound->image.data())};
+    abi::TensorDescriptor y = x;
+    y.name = "y";
+    y.buffer = reinterpret_cast<onnxPointer>(bound->result.data());
+    auto binding = graph_->Bind({.inputs = {x}, .outputs = {y}});
+    EXPECT_TRUE(binding.ok()) << binding.status().Text();
+    bound->binding = *std::move(binding);
+    return bound;
+  }
+
+  // By what the steps of a run were done.
+  std::vector<std::string> Run(const BoundImage& bound) {
+    auto event = graph_->Run(bound.binding, /*input=*/nullptr);
+    EXPECT_TRUE(event.ok()) << event.status().Text();
+    EXPECT_TRUE((*event)->Wait().ok());
+    const auto profile = graph_->Profile();
+    EXPECT_TRUE(profile.ok()) << profile.status().Text();
+    std::vector<std::string> names;
+    for (const abi::StepRecord& step : *profile) names.emplace_back(step.implementation);
+    return names;
+  }
+
+  plugin::Worker worker_;
+  std::unique_ptr<plugin::CompiledGraph> graph_;
+};
+
+// The general plan runs what was bound to a plan that is gone.
+TEST_F(GraphOfShapesTest, BindingsOutliveThePlanOfTheirShape) {
+  const auto first = BindImage(40, 36);
+  const std::vector<std::string> by_own_plan = Run(*first);
+  const std::vector<float> expected = first->result;
+  EXPECT_EQ(Run(*first), by_own_plan);
+  std::vector<std::unique_ptr<BoundImage>> others;
+  for (int64_t shape = 0; shape < 6; ++shape) others.push_back(BindImage(30 + shape, 24));
+  for (int run = 0; run < 40; ++run) {
+    for (const auto& other : others) Run(*other);
+  }
+  std::ranges::fill(first->result, 0.0F);
+  EXPECT_NE(Run(*first), by_own_plan);
+  ExpectNear(first->result, expected);
 }
 
 }  // namespace
