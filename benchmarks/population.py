@@ -123,6 +123,7 @@ def _list_entries():
     add("decoder", "decoder", sequence.make_decoder)
     add("decoder", "decoder_long", sequence.make_decoder, past=1024, layers=2)
     add("decoder", "decoder_fixed", sequence.make_decoder, is_symbolic=False)
+    add("decoder", "decoder_prompt", sequence.make_decoder, prompt=128)
     add("decoder", "encoder_decoder", sequence.make_encoder_decoder)
     add("speech", "speech_lstm", sequence.make_recurrent_speech)
     add("speech", "speech_gru", sequence.make_recurrent_speech, op_type="GRU", directions=1)
@@ -149,6 +150,7 @@ def _list_entries():
     half = {"allowed": None, "precision": "float16"}
     add("float16", "encoder_half", sequence.make_encoder, 128, **half)
     add("float16", "residual_half", image.make_residual, **small, **half)
+    add("float16", "decoder_prompt_half", sequence.make_decoder, prompt=128, **half)
     bfloat16 = {"allowed": None, "precision": "bfloat16"}
     add("bfloat16", "encoder_bfloat16", sequence.make_encoder, 128, **bfloat16)
     add("bfloat16", "residual_bfloat16", image.make_residual, **small, **bfloat16)
@@ -156,6 +158,8 @@ def _list_entries():
     packed = {"precision": "4bit", "width": 1024, "heads": 16, "shared": 4, "layers": 8, "allowed": None}
     add("4-bit", "decoder_4bit", sequence.make_decoder, **packed)
     add("4-bit", "decoder_4bit_fused", sequence.make_fused_decoder, **packed, oracle=FLOAT32)
+    add("4-bit", "decoder_4bit_prompt", sequence.make_fused_decoder, past=0, length=128, **packed, oracle=FLOAT32)
+    add("4-bit", "decoder_4bit_turn", sequence.make_fused_decoder, length=16, **packed, oracle=FLOAT32)
     return entries
 
 

@@ -46,14 +46,33 @@ def _turn(net, x, cosines, sines, size):
     return net.add_node("Add", net.add_node("Mul", x, cosines), net.add_node("Mul", turned, sines))
 
 
-def make_decoder(name, past=256, width=256, heads=4, shared=2, layers=4, is_symbolic=True):
-    """One token after `past` others: RMS norms, rotary positions, `shared` heads per key, a gate."""
+def _see_no_later_tokens(net, frequencies):
+    """A prompt of as many tokens as there are: cosines and sines of its positions, and the mask of attention."""
+    length = net.add_node("Gather", net.add_node("Shape", "tokens"), net.add_constant(1), axis=0)
+    places = net.add_node("Range", net.add_constant(0), length, net.add_constant(1))
+    below = net.add_node("Unsqueeze", places, net.add_constant([1]))
+    angles = net.add_node("Mul", net.add_node("Cast", below, to=1), net.add_constant(frequencies.reshape(1, -1)))
+    angles = net.add_node("Unsqueeze", angles, net.add_constant([0, 1]))
+    is_seen = net.add_node("LessOrEqual", net.add_node("Unsqueeze", places, net.add_constant([0])), below)
+    lowest = net.add_constant(float(numpy.finfo(numpy.float32).min))
+    mask = net.add_node("Where", is_seen, net.add_constant(0.0), lowest)
+    return net.add_node("Cos", angles), net.add_node("Sin", angles), mask
+
+
+def make_decoder(name, past=256, width=256, heads=4, shared=2, layers=4, is_symbolic=True, prompt=None):
+    """One token after `past` others, or a prompt of so many tokens: RMS norms, rotary positions, `shared` heads
+    per key, a gate."""
     net = Drawing(name)
     size = width // heads
-    x = _embed(net, 1, width)
-    angles = past / 10000 ** (numpy.arange(size) % (size // 2) / (size // 2))
-    cosines, sines = (net.add_constant(f(angles).reshape(1, 1, 1, size)) for f in (numpy.cos, numpy.sin))
+    periods = 10000 ** (numpy.arange(size) % (size // 2) / (size // 2))
     key_heads = heads // shared
+    if prompt:
+        x = _embed(net, prompt, width, [1, "length"])
+        cosines, sines, mask = _see_no_later_tokens(net, 1 / periods)
+    else:
+        x = _embed(net, 1, width)
+        cosines, sines = (net.add_constant(f(past / periods).reshape(1, 1, 1, size)) for f in (numpy.cos, numpy.sin))
+        mask = None
     dims = [1, key_heads, "past", size] if is_symbolic else None
     for layer in range(layers):
         y = net.normalize_rms(x, width)
@@ -64,13 +83,14 @@ def make_decoder(name, past=256, width=256, heads=4, shared=2, layers=4, is_symb
             new = net.project(y, width, key_heads * size, bias=False)
             new = net.split_heads(new, key_heads, size)
             new = _turn(net, new, cosines, sines, size) if role == "key" else new
-            cache = net.add_normal_input(f"{role}_{layer}", (1, key_heads, past, size), dims)
-            new = net.add_node("Concat", cache, new, axis=2)
+            if not prompt:
+                cache = net.add_normal_input(f"{role}_{layer}", (1, key_heads, past, size), dims)
+                new = net.add_node("Concat", cache, new, axis=2)
             net.add_output(new, f"new_{role}_{layer}")
             new = net.add_node("Unsqueeze", new, net.add_constant([2]))
             new = net.add_node("Expand", new, net.add_constant([1, 1, shared, 1, 1]))
             parts.append(net.reshape(new, 1, heads, -1, size))
-        y = net.mix(query, net.transpose(parts[0], 0, 1, 3, 2), parts[1], width)
+        y = net.mix(query, net.transpose(parts[0], 0, 1, 3, 2), parts[1], width, mask)
         x = net.add_node("Add", x, net.project(y, width, width, bias=False))
         y = net.normalize_rms(x, width)
         gate = net.activate(net.project(y, width, 3 * width, bias=False), "silu")
@@ -80,18 +100,19 @@ def make_decoder(name, past=256, width=256, heads=4, shared=2, layers=4, is_symb
     return net
 
 
-def make_fused_decoder(name, past=256, width=1024, heads=16, shared=4, layers=8):
-    """As make_decoder, in the operators of com.microsoft that builders of generative models write: caches
-    that only grow, rotations inside of the attention, sums that are normalized at once."""
+def make_fused_decoder(name, past=256, width=1024, heads=16, shared=4, layers=8, length=1):
+    """`length` tokens after `past` others, as make_decoder, in the operators of com.microsoft that builders of
+    generative models write: caches that only grow, rotations inside of the attention, sums that are normalized
+    at once."""
     net = Drawing(name)
     domain, size, key_heads = "com.microsoft", width // heads, heads // shared
-    x = _embed(net, 1, width)
-    mask = net.add_input("mask", numpy.ones((1, past + 1), numpy.int64), [1, "total"])
+    x = _embed(net, length, width, None if length == 1 else [1, "length"])
+    mask = net.add_input("mask", numpy.ones((1, past + length), numpy.int64), [1, "total"])
     lengths = net.add_node("ReduceSum", mask, net.add_constant([1]), keepdims=0)
     lengths = net.add_node("Cast", net.add_node("Sub", lengths, net.add_constant([1])), to=6)
     total = net.add_node("Gather", net.add_node("Shape", mask), net.add_constant(1), axis=0)
     total = net.add_node("Cast", total, to=6)
-    angles = numpy.arange(2 * past)[:, None] / 10000 ** (numpy.arange(size // 2) / (size // 2))
+    angles = numpy.arange(2 * max(past, length))[:, None] / 10000 ** (numpy.arange(size // 2) / (size // 2))
     tables = [net.add_constant(f(angles)) for f in (numpy.cos, numpy.sin)]
     scale = lambda: net.add_constant(net.generator.uniform(0.6, 1.4, width))
     y = net.normalize_rms(x, width)
@@ -115,7 +136,7 @@ def make_fused_decoder(name, past=256, width=1024, heads=16, shared=4, layers=8)
         y = net.project(y, 3 * width, width, bias=False)
         y, x = _add_and_normalize(net, x, y, scale())
     scores = net.project(y, width, _VOCABULARY, bias=False)
-    net.add_output(scores, "scores", dims=[1, 1, _VOCABULARY])
+    net.add_output(scores, "scores", dims=[1, 1 if length == 1 else "length", _VOCABULARY])
     return net
 
 
