@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OwnAttributes: attributes that this project gives to nodes of ONNX's operators, where it defines
-// other operators by them. ONNX leaves names that begin with two underscores to implementations;
-// the importer keeps these.
+// OwnAttributes: attributes that definitions of operators give to nodes of ONNX's operators. ONNX
+// leaves names that begin with two underscores to implementations. The importer keeps them in
+// definitions alone: no file can give a node one.
 
 #ifndef ONNXIFI_BACKENDS_CORE_GRAPH_OWN_ATTRIBUTES_H_
 #define ONNXIFI_BACKENDS_CORE_GRAPH_OWN_ATTRIBUTES_H_

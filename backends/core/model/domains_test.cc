@@ -26,7 +26,8 @@ using onnx::OpSchema;
 
 Status DefineScale(Definition& d) {
   if (d.Int("axis") > 1) return d.Unsupported("Attribute axis is above 1.");
-  d.Return(0, d.Mul(d.In(0), d.Has(1) ? d.In(1) : d.Scalar(d.Float("alpha"), d.Type(0))));
+  const auto factor = d.Has(1) ? d.In(1) : d.Scalar(d.Float("alpha"), d.Type(0));
+  d.Return(0, d.Apply("Mul", {d.In(0), factor}, {{"__of_scale", int64_t{1}}}));
   if (d.Wants(2)) d.Return(2, d.ExtentOf(d.In(0), 0));
   return base::Ok();
 }
@@ -126,6 +127,9 @@ TEST_F(DomainsTest, ADefinitionSeesAttributesTypesAndWhatIsWanted) {
     return number != nullptr && *number == 0.5F;
   });
   EXPECT_TRUE(with_default);
+  EXPECT_TRUE(std::ranges::any_of(body->nodes, [](const graph::Node& inner) {
+    return inner.FindAttribute<int64_t>("__of_scale") != nullptr;
+  })) << "an attribute of the definition's own";
 }
 
 TEST_F(DomainsTest, ADefinitionIsRefusedWithItsOwnSentence) {

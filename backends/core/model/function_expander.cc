@@ -147,8 +147,8 @@ Result<graph::Graph> ExpandFunction(const graph::Node& node,
   *graph.add_node() = std::move(call);
 
   const std::string bytes = model.SerializeAsString();
-  Result<graph::Graph> body =
-      Import(std::as_bytes(std::span(bytes)), ImportOptions{.domains = &domains});
+  Result<graph::Graph> body = Import(std::as_bytes(std::span(bytes)),
+                                     ImportOptions{.is_definition = true, .domains = &domains});
   if (!body.ok()) {
     return Status(Code::kUnsupportedOperator,
                   "The definition of operator '" + node.op_type +

@@ -6,9 +6,9 @@
 #include "backends/core/model/graph_importer.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
-#include "backends/core/graph/own_attributes.h"
 #include "backends/core/model/node_order.h"
 #include "backends/core/model/refusal.h"
 #include "backends/core/model/schema.h"
@@ -26,6 +26,13 @@ using graph::Value;
 using graph::ValueId;
 using graph::ValueIds;
 using onnx::AttributeProto;
+
+namespace {
+
+// ONNX leaves names that begin with two underscores to implementations.
+bool IsOwn(std::string_view attribute) { return attribute.starts_with("__"); }
+
+}  // namespace
 
 Result<graph::Graph> GraphImporter::Run(const OpsetTable& opsets) {
   ONNXIFI_RETURN_IF_ERROR(functions_.Add(model_));
@@ -306,7 +313,7 @@ Status GraphImporter::ImportAttribute(const AttributeProto& proto, const Schema*
                                       Scope& scope, Attributes& attributes) {
   const std::string& name = proto.name();
   if (name.empty()) return Invalid("An attribute has no name.");
-  if (schema != nullptr && !schema->Knows(name) && name != graph::kMayRoundToBytes) {
+  if (schema != nullptr && !schema->Knows(name) && !(options_.is_definition && IsOwn(name))) {
     NoteIgnored(name, *schema);
     return base::Ok();
   }
@@ -337,8 +344,7 @@ Status GraphImporter::ImportAttribute(const AttributeProto& proto, const Schema*
 }
 
 void GraphImporter::NoteIgnored(const std::string& attribute, const Schema& schema) {
-  // ONNX leaves names that begin with two underscores to implementations.
-  if (attribute.starts_with("__") || !ignored_.insert(attribute).second) return;
+  if (IsOwn(attribute) || !ignored_.insert(attribute).second) return;
   notes_.push_back("Attribute " + Quote(attribute) + " is ignored: no version of operator " +
                    Quote(schema.op_type()) + ", the first that has it, knows it.");
 }

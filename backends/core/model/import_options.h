@@ -41,6 +41,10 @@ struct ImportOptions {
   // in external files and those without data become weights without values, Constant nodes in
   // external files, too, and a name that nothing defines becomes an input of unknown type.
   bool lift_values = true;
+  // The model is made of an operator's definition: attributes that ONNX leaves to implementations,
+  // whose names begin with two underscores, are this project's (graph/own_attributes.h) and kept.
+  // Of a caller's model they are dropped.
+  bool is_definition = false;
   // The operators beside ONNX's, which outlive the import; null: there are none.
   const Domains* domains = nullptr;
 };

@@ -535,16 +535,21 @@ TEST(ImportTest, IgnoresAndNotesAttributesOfNoOperator) {
   EXPECT_NE(imported->notes[0].find("Attribute 'net_pos' is ignored"), std::string::npos);
 }
 
-TEST(ImportTest, KeepsAttributesOfThisProject) {
+// What a definition says of a node, as that its product may be rounded, no file can say.
+TEST(ImportTest, KeepsAttributesOfThisProjectInDefinitionsAlone) {
   ModelProto model = MakeRelu();
   onnx::NodeProto& node = *model.mutable_graph()->mutable_node(0);
   AddAttribute(node, "__may_round_to_bytes", AttributeProto::INT).set_i(1);
-  AddAttribute(node, "__of_somebody_else", AttributeProto::INT).set_i(1);
-  const auto imported = ImportText(model.SerializeAsString(), {});
-  ASSERT_TRUE(imported.ok()) << imported.status().Text();
-  EXPECT_EQ(imported->nodes[0].attributes.size(), 1u);
-  EXPECT_TRUE(imported->nodes[0].attributes.contains("__may_round_to_bytes"));
-  EXPECT_TRUE(imported->notes.empty());
+  AddAttribute(node, "net_pos", AttributeProto::INT).set_i(1);
+  for (const bool is_definition : {false, true}) {
+    ImportOptions options;
+    options.is_definition = is_definition;
+    const auto imported = ImportText(model.SerializeAsString(), options);
+    ASSERT_TRUE(imported.ok()) << imported.status().Text();
+    EXPECT_EQ(imported->nodes[0].attributes.contains("__may_round_to_bytes"), is_definition);
+    EXPECT_FALSE(imported->nodes[0].attributes.contains("net_pos"));
+    EXPECT_EQ(imported->notes.size(), 1u);
+  }
 }
 
 TEST(ImportTest, TakesAnInputThatIsListedTwiceOnce) {
