@@ -11,11 +11,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <string>
 #include <vector>
 
+#include "backends/cpu/gemm/testing/quantized_product_case.h"
 #include "backends/cpu/gemm/testing/random_quantized_matrix.h"
-#include "backends/cpu/gemm/testing/shifted_floats.h"
 #include "backends/cpu/processor/processor.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
@@ -58,67 +57,39 @@ void ForEachProcessor(const Body& body) {
   if (count == 0) GTEST_SKIP() << "The processor multiplies no bytes with AVX-512.";
 }
 
-void Check(const QuantizedLayout& layout, int64_t rows, size_t shift, bool has_epilogue) {
-  SCOPED_TRACE(testing::Message() << rows << " x " << layout.depth << " x " << layout.columns
-                                  << ", blocks of " << layout.block << ", " << layout.bits
-                                  << " bits, zeros " << layout.has_zeros);
-  constexpr float kUntouched = -777.0F;
-  const RandomQuantizedMatrix matrix(layout);
-  const int64_t y_stride = layout.columns + 1;
-  ShiftedFloats x(rows * layout.depth, shift, 1), bias(layout.columns, shift, 3);
-  ShiftedFloats addend(rows * (layout.columns + 5), shift, 5), y(rows * y_stride, shift, 4);
-  for (int64_t k = 0; k < rows * y_stride; ++k) y.Set(k, kUntouched);
-  Epilogue epilogue;
-  if (has_epilogue) {
-    epilogue.bias = bias.data();
-    epilogue.addend = addend.data();
-    epilogue.addend_stride = layout.columns + 5;
-    epilogue.activation = Activation::kClip;
-    epilogue.low = -0.5F;
-    epilogue.high = std::numeric_limits<float>::infinity();
-  }
+void Check(QuantizedProductCase tried) {
+  SCOPED_TRACE(tried.Name());
+  const QuantizedLayout& layout = tried.layout;
   const int64_t row_bytes = ByteRowLayout(layout).size_bytes();
-  Aligned rounded(rows * row_bytes), panel(BytePanelLayout(layout).size_bytes());
-  for (int64_t m = 0; m < rows; ++m) {
+  Aligned rounded(tried.rows * row_bytes), panel(BytePanelLayout(layout).size_bytes());
+  for (int64_t m = 0; m < tried.rows; ++m) {
     std::byte* const row = rounded.data() + m * row_bytes;
-    RoundRow(layout, x.data() + m * layout.depth, row);
+    RoundRow(layout, tried.x.data() + m * layout.depth, row);
     for (int64_t k = 0; k < layout.depth; ++k) {
       double largest = 0;
       const int64_t first = k / layout.block * layout.block;
       for (int64_t j = first; j < std::min(first + layout.block, layout.depth); ++j) {
-        largest = std::max(largest, std::abs(static_cast<double>(x.At(m * layout.depth + j))));
+        largest =
+            std::max(largest, std::abs(static_cast<double>(tried.x.At(m * layout.depth + j))));
       }
-      ASSERT_NEAR(RoundedAt(layout, row, k), x.At(m * layout.depth + k), largest / 253.9)
+      ASSERT_NEAR(RoundedAt(layout, row, k), tried.x.At(m * layout.depth + k), largest / 253.9)
           << m << ", " << k;
     }
   }
   for (int64_t n = 0; n < layout.columns; n += kBytePanelColumns) {
     const int64_t columns = std::min(kBytePanelColumns, layout.columns - n);
-    FillBytePanel(matrix.view(), n, columns, panel.data());
-    Epilogue of_columns = epilogue;
-    if (has_epilogue) {
+    FillBytePanel(tried.matrix.view(), n, columns, panel.data());
+    Epilogue of_columns = tried.epilogue;
+    if (tried.has_epilogue) {
       of_columns.bias += n;
       of_columns.addend += n;
     }
-    MultiplyByteBlocks(
-        {layout, rounded.data(), rows, panel.data(), columns, y.data() + n, y_stride}, of_columns);
+    MultiplyByteBlocks({layout, rounded.data(), tried.rows, panel.data(), columns,
+                        tried.y.data() + n, tried.y_stride},
+                       of_columns);
   }
-  for (int64_t m = 0; m < rows; ++m) {
-    for (int64_t n = 0; n < layout.columns; ++n) {
-      double sum = has_epilogue ? static_cast<double>(bias.At(n)) : 0.0;
-      double sizes = 1;
-      for (int64_t k = 0; k < layout.depth; ++k) {
-        const double of_x = RoundedAt(layout, rounded.data() + m * row_bytes, k);
-        sum += of_x * matrix.At(k, n);
-        sizes += std::abs(of_x) * (layout.bits == 8 ? 16 : 2);
-      }
-      if (has_epilogue) {
-        sum = std::max(sum + static_cast<double>(addend.At(m * (layout.columns + 5) + n)), -0.5);
-      }
-      ASSERT_NEAR(y.At(m * y_stride + n), sum, 1e-6 * sizes) << m << ", " << n;
-    }
-    ASSERT_EQ(y.At(m * y_stride + layout.columns), kUntouched);
-  }
+  tried.Expect(
+      [&](int64_t m, int64_t k) { return RoundedAt(layout, rounded.data() + m * row_bytes, k); });
 }
 
 TEST(ByteBlocksTest, SumsEveryBlockDepthAndNumberOfRows) {
@@ -129,8 +100,8 @@ TEST(ByteBlocksTest, SumsEveryBlockDepthAndNumberOfRows) {
           for (const int64_t depth : {1, 31, 128, 300, 1030}) {
             for (const int64_t rows : {1, 2, 3, 5, 6, 7, 11, 12, 14}) {
               const int64_t columns = depth == 300 ? 70 : rows % 2 == 0 ? 7 : 33;
-              Check(MakeLayout(depth, columns, block, bits, has_zeros), rows,
-                    /*shift=*/static_cast<size_t>(rows) % 4, /*has_epilogue=*/rows % 2 == 0);
+              Check({MakeLayout(depth, columns, block, bits, has_zeros), rows,
+                     /*shift=*/static_cast<size_t>(rows) % 4, /*adds=*/rows % 2 == 0});
             }
           }
         }

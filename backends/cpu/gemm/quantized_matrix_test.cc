@@ -7,62 +7,32 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <limits>
+#include <cmath>
 #include <vector>
 
 #include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/testing/quantized_product_case.h"
 #include "backends/cpu/gemm/testing/random_quantized_matrix.h"
-#include "backends/cpu/gemm/testing/shifted_floats.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::gemm {
 namespace {
 
-void Check(const QuantizedLayout& layout, int64_t rows, size_t shift, bool has_epilogue) {
-  SCOPED_TRACE(testing::Message() << rows << " x " << layout.depth << " x " << layout.columns
-                                  << ", blocks of " << layout.block << ", " << layout.bits
-                                  << " bits, zeros " << layout.has_zeros);
-  constexpr float kUntouched = -777.0F;
-  const RandomQuantizedMatrix matrix(layout);
-  const int64_t y_stride = layout.columns + 1;
-  ShiftedFloats x(rows * layout.depth, shift, 1), bias(layout.columns, shift, 3);
-  ShiftedFloats addend(rows * (layout.columns + 5), shift, 5), y(rows * y_stride, shift, 4);
-  for (int64_t k = 0; k < rows * y_stride; ++k) y.Set(k, kUntouched);
-  Epilogue epilogue;
-  if (has_epilogue) {
-    epilogue.bias = bias.data();
-    epilogue.addend = addend.data();
-    epilogue.addend_stride = layout.columns + 5;
-    epilogue.activation = Activation::kClip;
-    epilogue.low = -0.5F;
-    epilogue.high = std::numeric_limits<float>::infinity();
-  }
-  std::vector<float> memory(static_cast<size_t>(rows * ArrangedSize(layout)) + 16, kUntouched);
+void Check(QuantizedProductCase tried) {
+  SCOPED_TRACE(tried.Name());
+  const QuantizedLayout& layout = tried.layout;
+  std::vector<float> memory(static_cast<size_t>(tried.rows * ArrangedSize(layout)) + 16, -777.0F);
   float* const arranged =
       memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 / sizeof(float);
-  for (int64_t m = 0; m < rows; ++m) {
-    ArrangeRow(layout, x.data() + m * layout.depth, arranged + m * ArrangedSize(layout));
+  for (int64_t m = 0; m < tried.rows; ++m) {
+    ArrangeRow(layout, tried.x.data() + m * layout.depth, arranged + m * ArrangedSize(layout));
   }
-  const QuantizedProduct product = {matrix.view(), arranged, y.data(), y_stride, rows};
-  MultiplyQuantized(product, epilogue, 0, layout.columns / 3);
-  MultiplyQuantized(product, epilogue, layout.columns / 3, layout.columns);
-  for (int64_t m = 0; m < rows; ++m) {
-    for (int64_t n = 0; n < layout.columns; ++n) {
-      double sum = has_epilogue ? static_cast<double>(bias.At(n)) : 0.0;
-      double sizes = 1;
-      for (int64_t k = 0; k < layout.depth; ++k) {
-        const double of_x = static_cast<double>(x.At(m * layout.depth + k));
-        sum += of_x * matrix.At(k, n);
-        sizes += std::abs(of_x) * (layout.bits == 8 ? 16 : 2);
-      }
-      if (has_epilogue) {
-        sum = std::max(sum + static_cast<double>(addend.At(m * (layout.columns + 5) + n)), -0.5);
-      }
-      ASSERT_NEAR(y.At(m * y_stride + n), sum, 1e-6 * sizes) << m << ", " << n;
-    }
-    ASSERT_EQ(y.At(m * y_stride + layout.columns), kUntouched);
-  }
+  const QuantizedProduct product = {tried.matrix.view(), arranged, tried.y.data(), tried.y_stride,
+                                    tried.rows};
+  MultiplyQuantized(product, tried.epilogue, 0, layout.columns / 3);
+  MultiplyQuantized(product, tried.epilogue, layout.columns / 3, layout.columns);
+  tried.Expect(
+      [&](int64_t m, int64_t k) { return static_cast<double>(tried.x.At(m * layout.depth + k)); });
 }
 
 TEST(QuantizedMatrixTest, SumsEveryBlockDepthAndNumberOfRows) {
@@ -73,8 +43,8 @@ TEST(QuantizedMatrixTest, SumsEveryBlockDepthAndNumberOfRows) {
         for (const bool has_zeros : {false, true}) {
           for (const int64_t depth : {1, 31, 128, 300, 1030}) {
             for (int64_t rows = 1; rows <= kMaxQuantizedRows; ++rows) {
-              Check(MakeLayout(depth, depth == 300 ? 23 : 7, block, bits, has_zeros), rows,
-                    /*shift=*/static_cast<size_t>(rows) % 4, /*has_epilogue=*/rows % 2 == 0);
+              Check({MakeLayout(depth, depth == 300 ? 23 : 7, block, bits, has_zeros), rows,
+                     /*shift=*/static_cast<size_t>(rows) % 4, /*adds=*/rows % 2 == 0});
             }
           }
         }
