@@ -200,6 +200,8 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
   graph_options.lasting_model = takes(ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL);
   graph_options.caller_runs = takes(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);  // Run waits
   if (takes(ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION)) graph_options.precision = precision;
+  graph_options.dynamic_quantization =
+      options.dynamic_quantization && takes(ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION);
   graph_options.placement = placement;
   if (placement && !takes(ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT)) {
     return base::Status(

@@ -118,6 +118,10 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
                  "products to it and add up in float32; --profile tells what they did and the "
                  "error")
       ->check(CLI::IsMember(std::vector<std::string>(kPrecisions.begin(), kPrecisions.end())));
+  app.add_flag(
+      "--dynamic-quantization", options.dynamic_quantization,
+      "devices may round rows to 8 bits, in blocks with a scale each, before products with "
+      "weights of 8 bits or less");
   CLI::Option* const profile = app.add_flag(
       "--profile", options.profile,
       "print what each step took, over all timed runs, against the limits that onnxifi_bench "

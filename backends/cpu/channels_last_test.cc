@@ -93,8 +93,8 @@ class ChannelsLastTest : public testing::Test {
 TEST_F(ChannelsLastTest, HasNoFastAlgorithmsWhereTheyAreSwitchedOff) {
   EXPECT_TRUE(program_->has_fast_algorithms);
   plugin::LoadTimes times;
-  const auto exact = plugin::Compile(MakeNetwork(), *device_, base::Log(), times,
-                                     /*has_fast_algorithms=*/false);
+  const auto exact =
+      plugin::Compile(MakeNetwork(), *device_, base::Log(), times, {.has_fast_algorithms = false});
   ASSERT_TRUE(exact.ok()) << exact.status().Text();
   EXPECT_FALSE((*exact)->has_fast_algorithms);
 }

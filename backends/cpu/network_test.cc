@@ -305,14 +305,29 @@ Graph Blocks(int64_t rows, int64_t accuracy_level, int64_t columns) {
   return builder.Take({y});
 }
 
+// The same of ONNX's operators, with numbers in 4 bits.
+Graph DequantizedBlocks(int64_t rows) {
+  constexpr int64_t kColumns = 520;
+  GraphBuilder builder;
+  const ValueId x = builder.AddInput("x", FloatsOf({{rows, ""}, {64, ""}}));
+  Tensor numbers = *Tensor::Allocate(ElementType::kInt4, {64, kColumns});
+  for (int64_t k = 0; k < numbers.size_bytes(); ++k) {
+    numbers.mutable_data()[k] = static_cast<std::byte>(k * 41 + k / 7);
+  }
+  const ValueId weights = builder.AddNode(
+      "DequantizeLinear", 21,
+      {builder.AddConstant(std::move(numbers)), builder.AddConstant(Numbers({2, kColumns}))},
+      {{"axis", int64_t{0}}, {"block_size", int64_t{32}}});
+  return builder.Take({builder.AddNode("MatMul", 13, {x, weights})});
+}
+
 TEST(BlocksTest, RoundSeveralRowsWhereTheModelPermitsIt) {
   if (!gemm::HasByteBlocks()) GTEST_SKIP() << "The processor multiplies no bytes with AVX-512.";
   auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
   ASSERT_TRUE(device.ok()) << device.status().Text();
-  const auto is_rounded = [&](const Graph& graph, bool has_fast_algorithms) {
+  const auto is_rounded = [&](const Graph& graph, const tensor::Permissions& permissions) {
     plugin::LoadTimes times;
-    const auto program =
-        plugin::Compile(Graph(graph), **device, base::Log(), times, has_fast_algorithms);
+    const auto program = plugin::Compile(Graph(graph), **device, base::Log(), times, permissions);
     EXPECT_TRUE(program.ok()) << program.status().Text();
     plan::Counters counters;
     const auto plan = plan::Plan::Create(**program, **device, counters);
@@ -323,11 +338,21 @@ TEST(BlocksTest, RoundSeveralRowsWhereTheModelPermitsIt) {
       return kernel->Detail().find("rows rounded to bytes") != std::string::npos;
     });
   };
-  EXPECT_TRUE(is_rounded(Blocks(3, 4, 520), /*has_fast_algorithms=*/true));
-  EXPECT_FALSE(is_rounded(Blocks(3, 4, 520), /*has_fast_algorithms=*/false));
-  EXPECT_FALSE(is_rounded(Blocks(3, 1, 520), true));
-  EXPECT_FALSE(is_rounded(Blocks(2, 4, 520), true));
-  EXPECT_FALSE(is_rounded(Blocks(3, 4, 500), true));
+  const tensor::Permissions usual, exact_algorithms = {.has_fast_algorithms = false};
+  EXPECT_TRUE(is_rounded(Blocks(3, 4, 520), usual));
+  EXPECT_FALSE(is_rounded(Blocks(3, 4, 520), exact_algorithms));
+  EXPECT_FALSE(is_rounded(Blocks(3, 1, 520), usual));
+  EXPECT_FALSE(is_rounded(Blocks(2, 4, 520), usual));
+  EXPECT_FALSE(is_rounded(Blocks(3, 4, 500), usual));
+  // The caller's permission is for every node.
+  const tensor::Permissions caller = {.has_dynamic_quantization = true};
+  EXPECT_TRUE(is_rounded(Blocks(3, 1, 520), caller));
+  EXPECT_TRUE(is_rounded(DequantizedBlocks(3), caller));
+  EXPECT_FALSE(is_rounded(DequantizedBlocks(2), caller));
+  EXPECT_FALSE(is_rounded(DequantizedBlocks(3), usual));
+  const tensor::Permissions exact_caller = {.has_fast_algorithms = false,
+                                            .has_dynamic_quantization = true};
+  EXPECT_FALSE(is_rounded(DequantizedBlocks(3), exact_caller));
   // Level 1 is exact, and level 4 not far from it.
   reference::Device plain;
   for (const int64_t rows : {3, 9}) {

@@ -41,8 +41,7 @@ struct Split {
       : shape(std::move(between_shape)) {
     program.exprs = facts.program.exprs;
     program.buffers = facts.program.buffers;
-    program.has_fast_algorithms = facts.program.has_fast_algorithms;
-    program.precision = facts.program.precision;
+    static_cast<tensor::Permissions&>(program) = facts.program;
     for (Step* step : {&first, &second}) {
       step->domain = facts.step.domain;
       step->reads = facts.step.reads;

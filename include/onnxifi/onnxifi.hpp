@@ -851,6 +851,8 @@ struct GraphOptions {
   bool fast_algorithms = true;
   // ONNXIFI_SDK_PRECISION_*: to what operands of products may be rounded.
   uint32_t precision = ONNXIFI_SDK_PRECISION_FLOAT32;
+  // Rows may be rounded to 8 bits in blocks before products with weights of 8 bits or less.
+  bool dynamic_quantization = false;
   // The model is a private mapping of a file to which nobody has written. Its pages may be returned
   // to the system once they are copied.
   bool mapped_model = false;
@@ -894,6 +896,10 @@ class Backend {
     if (options.precision != ONNXIFI_SDK_PRECISION_FLOAT32) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION);
       properties.push_back(options.precision);
+    }
+    if (options.dynamic_quantization) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION);
+      properties.push_back(1);
     }
     if (options.mapped_model) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);

@@ -222,7 +222,8 @@ void AutoBackend::UseCosts(AutoPlanner& planner, const Request& request) {
   if (request.measures()) {
     // Cost tables have times in float32.
     const abi::GraphRequest in_float32 =
-        Without(request.graph, ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION);
+        Without(Without(request.graph, ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION),
+                ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION);
     const abi::GraphRequest parts = ForMadeModels(in_float32);
     // As the graph will be run, but for that and what is behind it.
     const Request alone = {.graph = in_float32, .options = {}};

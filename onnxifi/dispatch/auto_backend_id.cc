@@ -151,14 +151,17 @@ base::Result<abi::InfoValue> AutoBackendId::Info(onnxBackendInfo query) const {
 }
 
 // Each key is a bit that no other has: the list of properties takes both of two that share one.
-static_assert(
-    std::popcount(ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER | ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE |
-                  ONNXIFI_SDK_GRAPH_PROPERTY_VALUES | ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS |
-                  ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION | ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL |
-                  ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL |
-                  ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS | ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE |
-                  ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT | ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK) ==
-    11);
+static_assert(std::popcount(ONNXIFI_SDK_GRAPH_PROPERTY_BASE_FOLDER |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE | ONNXIFI_SDK_GRAPH_PROPERTY_VALUES |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT |
+                            ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK) == 12);
 
 bool AutoBackendId::TakesGraphProperty(uint64_t key) const {
   return key == ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE || key == ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT ||

@@ -68,8 +68,9 @@ TEST_P(MappedModel, RunsAsAnyOtherAndKeepsItsBytes) {
 
   const Device device = *library.FindDevice("auto");
   const Backend backend = *device.InitBackend();
-  // The precision is a permission: a device that does not know it is not told.
+  // Permissions: a device that does not know them is not told.
   auto graph = backend.InitGraph(model, {.precision = ONNXIFI_SDK_PRECISION_FLOAT16,
+                                         .dynamic_quantization = true,
                                          .mapped_model = true,
                                          .lasting_model = GetParam().is_lasting});
   ASSERT_TRUE(graph.ok()) << graph.error().Text();

@@ -203,6 +203,7 @@ TEST(Forwarded, ProfilesComeFromThePluginWhole) {
   GraphOptions options;
   options.profile = true;
   options.precision = ONNXIFI_SDK_PRECISION_FLOAT16;
+  options.dynamic_quantization = true;
   for (const char* key : {"alpha:1", "auto"}) {
     Session session(sandbox.Open(), key);
     auto profiled = session.backend.InitGraph(Bytes("double"), options);
@@ -218,7 +219,7 @@ TEST(Forwarded, ProfilesComeFromThePluginWhole) {
     ASSERT_EQ(steps->size(), 2u);
     const StepRecord& step = steps->front();
     EXPECT_EQ(step.node_index, 3);
-    EXPECT_EQ(step.family + "/" + step.implementation + "/" + step.detail, "Map/fake/one thread");
+    EXPECT_EQ(step.family + "/" + step.implementation + "/" + step.detail, "Map/fake/bytes");
     EXPECT_EQ(step.data_type, ONNXIFI_DATATYPE_FLOAT32);
     EXPECT_THAT(step.extents, ElementsAre(4, 5));
     EXPECT_THAT(step.rejected, ElementsAre("Faster is busy.", "Fastest is broken."));

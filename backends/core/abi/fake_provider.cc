@@ -150,7 +150,7 @@ class FakeBinding final : public Binding {
 class FakeGraph final : public Graph {
  public:
   FakeGraph(const FakeModel& model, const GraphProperties& properties)
-      : model_(model), is_profiled_(properties.is_profiled), precision_(properties.precision) {
+      : model_(model), is_profiled_(properties.is_profiled), permissions_(properties) {
     signature_.inputs.push_back(Declare("x", model, model.is_matrix));
     if (model.is_matrix) signature_.inputs.push_back(Declare("w", model, /*has_columns=*/false));
     signature_.outputs.push_back(Declare("y", model, model.is_matrix));
@@ -211,7 +211,7 @@ class FakeGraph final : public Graph {
     doubling.node_index = 3;
     doubling.family = "Map";
     doubling.implementation = "fake";
-    doubling.detail = "one thread";
+    doubling.detail = permissions_.has_dynamic_quantization ? "bytes" : "one thread";
     doubling.data_type = ONNXIFI_DATATYPE_FLOAT32;
     doubling.extents = {4, 5};
     doubling.rejected = {"Faster is busy.", "Fastest is broken."};
@@ -220,7 +220,7 @@ class FakeGraph final : public Graph {
     doubling.flops = 8;
     doubling.read_bytes = 9;
     doubling.written_bytes = 10;
-    doubling.precision = static_cast<uint32_t>(precision_);
+    doubling.precision = static_cast<uint32_t>(permissions_.precision);
     return std::vector<StepRecord>{doubling, StepRecord()};
   }
 
@@ -294,7 +294,7 @@ class FakeGraph final : public Graph {
 
   const FakeModel model_;
   const bool is_profiled_;
-  const tensor::Precision precision_;
+  const tensor::Permissions permissions_;
   Signature signature_;
   std::atomic<uint64_t> bindings_ = 0;
   std::atomic<uint64_t> runs_ = 0;

@@ -102,6 +102,9 @@ base::Result<GraphProperties> ReadGraphProperties(const uint64_t* list, const Ba
                                ReadSwitch("fast algorithms", value));
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION) {
       ONNXIFI_ASSIGN_OR_RETURN(properties.precision, ReadPrecision(value));
+    } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION) {
+      ONNXIFI_ASSIGN_OR_RETURN(properties.has_dynamic_quantization,
+                               ReadSwitch("dynamic quantization", value));
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL) {
       ONNXIFI_ASSIGN_OR_RETURN(properties.is_mapped_model, ReadSwitch("mapped model", value));
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL) {

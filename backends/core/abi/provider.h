@@ -37,7 +37,7 @@
 #include "backends/core/base/log.h"
 #include "backends/core/base/result.h"
 #include "backends/core/base/status.h"
-#include "backends/core/tensor/precision.h"
+#include "backends/core/tensor/permissions.h"
 
 namespace onnxifi::abi {
 
@@ -58,17 +58,13 @@ struct BackendProperties {
   std::vector<Property> given;
 };
 
-struct GraphProperties {
+struct GraphProperties : tensor::Permissions {
   // Folder of the model's external data; without it such a model is refused.
   std::optional<std::string> base_folder;
   // Runs keep what Graph::Profile tells.
   bool is_profiled = false;
   // Inputs and outputs may be of any kind: they are bound as values.
   bool takes_values = false;
-  // Convolutions may be computed by algorithms that round differently from their definition.
-  bool has_fast_algorithms = true;
-  // To what float32 operands of products may be rounded.
-  tensor::Precision precision = tensor::Precision::kFloat32;
   // The model is a private mapping of a file that nobody has written to.
   bool is_mapped_model = false;
   // The model's bytes stay, unchanged, for as long as the graph.
@@ -325,6 +321,7 @@ class BackendId {
            key == ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE || key == ONNXIFI_SDK_GRAPH_PROPERTY_VALUES ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION ||
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS;

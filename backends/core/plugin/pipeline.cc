@@ -199,8 +199,7 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     program::Control* control = step.As<program::Control>();
     if (control == nullptr) continue;
     for (std::unique_ptr<Program>& body : control->bodies) {
-      body->has_fast_algorithms = program.has_fast_algorithms;
-      body->precision = program.precision;
+      static_cast<tensor::Permissions&>(*body) = program;
       ONNXIFI_RETURN_IF_ERROR(OptimizeProgram(*body, selector, host, times));
     }
   }
@@ -231,11 +230,12 @@ Status CheckSupport(const graph::Graph& graph, const device::Selector& selector,
 
 Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& device,
                                          const base::Log& log, LoadTimes& times,
-                                         bool has_fast_algorithms, tensor::Precision precision,
+                                         const tensor::Permissions& permissions,
                                          const OperatorSource& operators,
                                          ops::BranchRequest* branches) {
   // The reference computes every sum as it is defined.
-  ConstantEvaluator evaluator(&operators, has_fast_algorithms ? device.constant_device() : nullptr);
+  ConstantEvaluator evaluator(&operators,
+                              permissions.has_fast_algorithms ? device.constant_device() : nullptr);
   graph::PassOptions options;
   options.verify = kVerifiesPasses;
   if (log.Enabled(base::LogLevel::kDebug)) {
@@ -262,8 +262,7 @@ Result<std::unique_ptr<Program>> Compile(graph::Graph graph, device::Device& dev
     return ops::LowerGraph(graph, &operators, /*check=*/nullptr, branches);
   }));
   if (kVerifiesPasses) ONNXIFI_RETURN_IF_ERROR(program::Verify(*program));
-  program->has_fast_algorithms = has_fast_algorithms;
-  program->precision = precision;
+  static_cast<tensor::Permissions&>(*program) = permissions;
   reference::Device reference;
   device::Device* const host = device.constant_device();
   ONNXIFI_RETURN_IF_ERROR(

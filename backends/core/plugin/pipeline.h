@@ -36,12 +36,11 @@ base::Status CheckSupport(const graph::Graph& graph, const device::Selector& sel
                           const OperatorSource& operators = OperatorSource());
 
 // Rewrites the graph, lowers it and fuses its steps for the device. Every pass is a stage of
-// `times`. `has_fast_algorithms` and `precision` as in abi::GraphProperties; `branches` as
-// ops::LowerGraph takes them.
+// `times`. `branches` as ops::LowerGraph takes them.
 base::Result<std::unique_ptr<program::Program>> Compile(
     graph::Graph graph, device::Device& device, const base::Log& log, LoadTimes& times,
-    bool has_fast_algorithms = true, tensor::Precision precision = {},
-    const OperatorSource& operators = OperatorSource(), ops::BranchRequest* branches = nullptr);
+    const tensor::Permissions& permissions = {}, const OperatorSource& operators = OperatorSource(),
+    ops::BranchRequest* branches = nullptr);
 
 }  // namespace onnxifi::plugin
 

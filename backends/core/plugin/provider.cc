@@ -162,10 +162,9 @@ class PluginBackend : public abi::Backend {
       imported = std::make_shared<const graph::Graph>(graph);
     }
     ops::BranchRequest branches;
-    ONNXIFI_ASSIGN_OR_RETURN(
-        std::unique_ptr<program::Program> program,
-        Compile(std::move(graph), *device_, log_, times, request.properties.has_fast_algorithms,
-                request.properties.precision, operators_, &branches));
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<program::Program> program,
+                             Compile(std::move(graph), *device_, log_, times, request.properties,
+                                     operators_, &branches));
     if (imported != nullptr) GiveBackFilePages(*imported);
     const CompiledGraph::Services services = {*device_, sharing_, worker_};
     Specialisations::Compile for_shape;
@@ -186,8 +185,7 @@ class PluginBackend : public abi::Backend {
       LoadTimes other_times;
       ONNXIFI_ASSIGN_OR_RETURN(
           std::unique_ptr<program::Program> other,
-          Compile(*imported, *device_, log_, other_times, properties.has_fast_algorithms,
-                  properties.precision, operators_, &taken));
+          Compile(*imported, *device_, log_, other_times, properties, operators_, &taken));
       return CompiledGraph::Create(signature, std::move(other), services, properties,
                                    std::move(other_times), is_emulated, for_shape, &first);
     };
@@ -276,9 +274,8 @@ class PluginBackend : public abi::Backend {
   }
   // Compiles a graph for inputs of given extents.
   Specialisations::Compile CompilerForShapes(std::shared_ptr<const graph::Graph> graph,
-                                             const abi::GraphProperties& properties) {
-    return [this, graph = std::move(graph), has_fast_algorithms = properties.has_fast_algorithms,
-            precision = properties.precision](std::span<const tensor::Extents> inputs) {
+                                             const tensor::Permissions& permissions) {
+    return [this, graph = std::move(graph), permissions](std::span<const tensor::Extents> inputs) {
       graph::Graph with_numbers = *graph;
       for (size_t k = 0; k < with_numbers.inputs.size(); ++k) {
         graph::Type& type = with_numbers.values[with_numbers.inputs[k]].type;
@@ -288,8 +285,7 @@ class PluginBackend : public abi::Backend {
       }
       LoadTimes nobody_asks;
       Result<std::unique_ptr<program::Program>> program =
-          Compile(std::move(with_numbers), *device_, log_, nobody_asks, has_fast_algorithms,
-                  precision, operators_);
+          Compile(std::move(with_numbers), *device_, log_, nobody_asks, permissions, operators_);
       GiveBackFilePages(*graph);
       return program;
     };

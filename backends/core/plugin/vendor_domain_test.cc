@@ -121,7 +121,7 @@ TEST(VendorDomain, RunsByDefinitionAndByEntry) {
   reference::Device device;
   LoadTimes times;
   const auto program = Compile(*std::move(graph), device, base::Log(), times,
-                               /*has_fast_algorithms=*/true, {}, operators);
+                               /*permissions=*/{}, operators);
   ASSERT_TRUE(program.ok()) << program.status().Text();
   const float values[] = {1, -2, 0.5F, 3};
   const auto results = execution::RunProgram(

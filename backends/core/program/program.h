@@ -19,7 +19,7 @@
 #include "backends/core/program/value_type.h"
 #include "backends/core/program/view.h"
 #include "backends/core/tensor/dim.h"
-#include "backends/core/tensor/precision.h"
+#include "backends/core/tensor/permissions.h"
 #include "backends/core/tensor/string_table.h"
 #include "backends/core/tensor/tensor.h"
 
@@ -74,7 +74,7 @@ struct Requirement {
   Dims shown;
 };
 
-struct Program {
+struct Program : tensor::Permissions {
   std::unique_ptr<tensor::DimTable> dims = std::make_unique<tensor::DimTable>();
   ExprPool exprs;
   std::vector<Buffer> buffers;
@@ -89,10 +89,6 @@ struct Program {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<Requirement> requirements;
-  // Whether sums of products may be computed by algorithms that round differently.
-  bool has_fast_algorithms = true;
-  // To what a device may round the float32 operands of products: a permission. Sums stay float32.
-  tensor::Precision precision = tensor::Precision::kFloat32;
 
   BufferId AddBuffer(Buffer buffer) {
     buffers.push_back(std::move(buffer));

@@ -263,7 +263,8 @@ Result<QuantizedProduct> DescribeQuantizedWeights(const device::Facts& facts) {
                            DescribeDequantization(facts, matrix, PrologueReader(facts, matrix)));
   if (weights.numbers != 1) return Refuse("The matrix is loaded at other coordinates.");
   weights.may_round_rows =
-      facts.program.has_fast_algorithms && facts.step.As<program::Contract>()->may_round_to_bytes;
+      facts.program.has_fast_algorithms && (facts.program.has_dynamic_quantization ||
+                                            facts.step.As<program::Contract>()->may_round_to_bytes);
   return weights;
 }
 
