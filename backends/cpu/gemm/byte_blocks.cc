@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ByteBlocks: four bytes of a row are broadcast and multiplied with those of each column; a block's
-// sums become floats times both scales. Columns are turned into a panel once for many rows: words
-// of a column, of eight numbers of 4 bits or four of 8, lie side by side then. A word's low halves
-// of bytes come before the high ones, which is where the rows have their even and odd elements.
+// sums become floats times both scales. Words of eight numbers of 4 bits become two of four bytes
+// once for many rows: the low halves of bytes come before the high ones, which is where the rows
+// have their even and odd elements.
 
 #include "backends/cpu/gemm/byte_blocks.h"
-
-#include <hwy/cache_control.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +14,6 @@
 #include <utility>
 
 #include "backends/cpu/processor/processor.h"
-#include "backends/cpu/transpose/transpose.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/gemm/byte_blocks.cc"
@@ -50,7 +47,7 @@ using IntTag = hn::ScalableTag<int32_t>;
 using Ints = hn::Vec<IntTag>;
 
 constexpr int64_t kLanes = HWY_MAX_BYTES / kFloatBytes;
-constexpr int kVectors = kBytePanelColumns / kLanes;
+constexpr int kVectors = kQuantizedColumns / kLanes;
 
 bool CanMultiply() { return true; }
 
@@ -104,52 +101,25 @@ void RoundAll(const QuantizedLayout& layout, const float* x, std::byte* row) {
   }
 }
 
-void FillPanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, std::byte* panel) {
-  const QuantizedLayout& layout = matrix.layout;
-  const BytePanelLayout places(layout);
+void FillPanel(const QuantizedMatrix& matrix, int64_t column, std::byte* panel) {
   const IntTag d;
-  if (count < kBytePanelColumns) {
-    std::memset(panel, 0, static_cast<size_t>(places.size_bytes()));
-  }
-  const auto side_by_side = [&](const void* from, int64_t stride, int64_t rows, void* to) {
-    transpose::Transpose(static_cast<const std::byte*>(from), stride, static_cast<std::byte*>(to),
-                         kBytePanelColumns, rows, count, kFloatBytes);
-  };
-  side_by_side(matrix.Scales(first), layout.column_blocks(), places.blocks(),
-               panel + places.scales_at());
-  if (layout.has_zeros) {
-    side_by_side(matrix.Zeros(first), layout.column_blocks(), places.blocks(),
-                 panel + places.zeros_at());
-  }
-  const int64_t words = layout.padded_depth() * layout.bits / 32;
-  constexpr int64_t kWordsAtOnce = 16;
-  HWY_ALIGN int32_t some[kWordsAtOnce * kBytePanelColumns] = {};
+  const QuantizedLayout& layout = matrix.layout;
+  const int32_t* from = matrix.Words(column);
   auto* to = reinterpret_cast<int32_t*>(panel);
-  for (int64_t word = 0; word < words; word += kWordsAtOnce) {
-    const int64_t now = std::min(kWordsAtOnce, words - word);
-    const uint8_t* const numbers_at = matrix.Numbers(first) + word * kFloatBytes;
-    // Of each column that is a line of the cache, which a processor does not foresee.
-    for (int64_t column = kBytePanelColumns; column < 2 * kBytePanelColumns; ++column) {
-      hwy::Prefetch(
-          reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(numbers_at) +
-                                           static_cast<uintptr_t>(column * layout.column_bytes())));
-    }
-    side_by_side(numbers_at, layout.column_bytes() / kFloatBytes, now, some);
-    for (int64_t k = 0; k < now; ++k) {
-      for (int v = 0; v < kVectors; ++v) {
-        const Ints numbers = hn::Load(d, some + k * kBytePanelColumns + v * kLanes);
-        if (layout.bits == 4) {
-          const Ints low = hn::Set(d, 0x0F0F0F0F);
-          hn::Store(hn::And(numbers, low), d, to + v * kLanes);
-          hn::Store(hn::And(hn::ShiftRight<4>(numbers), low), d,
-                    to + kBytePanelColumns + v * kLanes);
-        } else {
-          const Ints top = hn::Set(d, static_cast<int32_t>(0x80808080U));
-          hn::Store(hn::Xor(numbers, top), d, to + v * kLanes);
-        }
+  const Ints low = hn::Set(d, 0x0F0F0F0F), top = hn::Set(d, static_cast<int32_t>(0x80808080U));
+  for (int64_t word = 0; word < layout.words(); ++word) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const Ints numbers = hn::Load(d, from + v * kLanes);
+      if (layout.bits == 4) {
+        hn::Store(hn::And(numbers, low), d, to + v * kLanes);
+        hn::Store(hn::And(hn::ShiftRight<4>(numbers), low), d, to + kQuantizedColumns + v * kLanes);
+      } else {
+        hn::Store(hn::Xor(numbers, top), d, to + v * kLanes);
       }
-      to += kBytePanelColumns * (layout.bits == 4 ? 2 : 1);
     }
+    from += kQuantizedColumns;
+    to += kQuantizedColumns * (layout.bits == 4 ? 2 : 1);
   }
 }
 
@@ -165,14 +135,13 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
                                const Epilogue& epilogue) {
   const Tag d;
   const IntTag di;
-  const QuantizedLayout& layout = product.layout;
+  const QuantizedLayout& layout = product.matrix.layout;
   const ByteRowLayout in_row(layout);
-  const BytePanelLayout in_panel(layout);
   const int64_t stride = in_row.size_bytes();
   const std::byte* const first = product.rows + row * stride;
   const auto* numbers = reinterpret_cast<const int32_t*>(product.panel);
-  const auto* scales = reinterpret_cast<const float*>(product.panel + in_panel.scales_at());
-  const auto* zeros = reinterpret_cast<const float*>(product.panel + in_panel.zeros_at());
+  const float* scales = product.matrix.Scales(product.column);
+  const float* zeros = product.matrix.Zeros(product.column);
   const auto number_at = [&](int r, int64_t at) HWY_ATTR {
     int32_t number;
     std::memcpy(&number, first + r * stride + at, sizeof(number));
@@ -205,7 +174,7 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
       Ints column[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) column[v] = hn::Load(di, numbers + v * kLanes);
-      numbers += kBytePanelColumns;
+      numbers += kQuantizedColumns;
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) {
         const Ints quad = hn::Set(di, number_at(r, at));
@@ -221,8 +190,8 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
       scale[v] = hn::Load(d, scales + v * kLanes);
       if constexpr (has_zeros) zero[v] = hn::Load(d, zeros + v * kLanes);
     }
-    scales += kBytePanelColumns;
-    zeros += kBytePanelColumns;
+    scales += kQuantizedColumns;
+    zeros += kQuantizedColumns;
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
       const Vec of_row = hn::Set(d, float_at(r, in_row.scales_at() + of_block));
@@ -243,12 +212,13 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
     float* const y = product.y + (row + r) * product.y_stride;
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const int64_t count = std::clamp<int64_t>(product.columns - v * kLanes, 0, kLanes);
-      StoreFirst(d, total[r][v], y + v * kLanes, count);
+      const int64_t count =
+          std::clamp<int64_t>(layout.columns - product.column - v * kLanes, 0, kLanes);
+      StoreFirst(d, total[r][v], y + product.column + v * kLanes, count);
     }
     if (epilogue.IsNothing()) continue;
-    FinishRow(d, y, /*part_stride=*/0, /*parts=*/1, epilogue, epilogue.AddendOf(row + r), 0,
-              product.columns, y);
+    FinishRow(d, y, /*part_stride=*/0, /*parts=*/1, epilogue, epilogue.AddendOf(row + r),
+              product.column, std::min(product.column + kQuantizedColumns, layout.columns), y);
   }
 }
 
@@ -266,7 +236,7 @@ void MultiplyAll(const ByteBlockProduct& product, const Epilogue& epilogue) {
   using Numbers = std::make_integer_sequence<int, kMaxRows>;
   static constexpr auto kPlain = Functions<false>(Numbers());
   static constexpr auto kWithZeros = Functions<true>(Numbers());
-  const auto& functions = product.layout.has_zeros ? kWithZeros : kPlain;
+  const auto& functions = product.matrix.layout.has_zeros ? kWithZeros : kPlain;
   for (int64_t row = 0; row < product.row_count;) {
     const int64_t left = product.row_count - row;
     const int64_t now = left >= 2 * kMaxRows || left == kMaxRows ? kMaxRows
@@ -281,8 +251,7 @@ void MultiplyAll(const ByteBlockProduct& product, const Epilogue& epilogue) {
 
 bool CanMultiply() { return false; }
 void RoundAll(const QuantizedLayout& /*layout*/, const float* /*x*/, std::byte* /*row*/) {}
-void FillPanel(const QuantizedMatrix& /*matrix*/, int64_t /*first*/, int64_t /*count*/,
-               std::byte* /*panel*/) {}
+void FillPanel(const QuantizedMatrix& /*matrix*/, int64_t /*column*/, std::byte* /*panel*/) {}
 void MultiplyAll(const ByteBlockProduct& /*product*/, const Epilogue& /*epilogue*/) {}
 
 #endif  // HWY_AVX3
@@ -305,8 +274,8 @@ void RoundRow(const QuantizedLayout& layout, const float* x, std::byte* row) {
   HWY_DYNAMIC_DISPATCH(RoundAll)(layout, x, row);
 }
 
-void FillBytePanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, std::byte* panel) {
-  HWY_DYNAMIC_DISPATCH(FillPanel)(matrix, first, count, panel);
+void FillBytePanel(const QuantizedMatrix& matrix, int64_t column, std::byte* panel) {
+  HWY_DYNAMIC_DISPATCH(FillPanel)(matrix, column, panel);
 }
 
 void MultiplyByteBlocks(const ByteBlockProduct& product, const Epilogue& epilogue) {

@@ -19,14 +19,11 @@ namespace onnxifi::gemm {
 // Whether the processor has the instructions, and kernels may use them.
 bool HasByteBlocks();
 
-// Columns of a panel.
-inline constexpr int64_t kBytePanelColumns = 32;
-
 // A rounded row: its bytes in the order in which they meet the numbers, then what its blocks have.
 struct ByteRowLayout {
   explicit ByteRowLayout(const QuantizedLayout& of) : layout(of) {}
 
-  int64_t blocks() const { return layout.padded_depth() / layout.block; }
+  int64_t blocks() const { return layout.blocks(); }
   // Each of `blocks` numbers: float32 scales; sums of the bytes, as int32.
   int64_t scales_at() const { return layout.padded_depth(); }
   int64_t sums_at() const { return scales_at() + blocks() * 4; }
@@ -38,32 +35,22 @@ struct ByteRowLayout {
 // NaN.
 void RoundRow(const QuantizedLayout& layout, const float* x, std::byte* row);
 
-// Columns side by side: the numbers without a sign as [quad][kBytePanelColumns][4], then scales and
-// zeros of their blocks as [block][kBytePanelColumns].
-struct BytePanelLayout {
-  explicit BytePanelLayout(const QuantizedLayout& of) : layout(of) {}
+// The numbers of a group of columns without a sign: [quad][kQuantizedColumns][4].
+inline int64_t BytePanelBytes(const QuantizedLayout& layout) {
+  return layout.padded_depth() * kQuantizedColumns;
+}
+// Those of the columns from `column` on, which begins a group. Memory of 64 bytes' alignment.
+void FillBytePanel(const QuantizedMatrix& matrix, int64_t column, std::byte* panel);
 
-  int64_t blocks() const { return layout.padded_depth() / layout.block; }
-  int64_t scales_at() const { return layout.padded_depth() * kBytePanelColumns; }
-  int64_t zeros_at() const { return scales_at() + blocks() * kBytePanelColumns * 4; }
-  int64_t size_bytes() const {
-    return zeros_at() + (layout.has_zeros ? blocks() * kBytePanelColumns * 4 : 0);
-  }
-
-  QuantizedLayout layout;
-};
-// Columns [first, first + count) of the matrix; the others are 0. Memory of 64 bytes' alignment.
-void FillBytePanel(const QuantizedMatrix& matrix, int64_t first, int64_t count, std::byte* panel);
-
-// Y[m, n] = epilogue(sum over k of the rounded X[m, k] * weight[k, n]) for the columns of a panel,
-// to which all pointers of columns point.
+// Y[m, n] = epilogue(sum over k of the rounded X[m, k] * weight[k, n]) for the columns of a group
+// from `column` on; pointers of columns point to that of column 0.
 struct ByteBlockProduct {
-  const QuantizedLayout& layout;
+  QuantizedMatrix matrix;
   const std::byte* rows;  // ByteRowLayout::size_bytes() apart
   int64_t row_count;
   const std::byte* panel;
-  int64_t columns;  // at most kBytePanelColumns
-  float* y;         // at any address
+  int64_t column;
+  float* y;  // at any address
   int64_t y_stride;
 };
 void MultiplyByteBlocks(const ByteBlockProduct& product, const Epilogue& epilogue);

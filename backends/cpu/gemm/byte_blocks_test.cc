@@ -61,7 +61,7 @@ void Check(QuantizedProductCase tried) {
   SCOPED_TRACE(tried.Name());
   const QuantizedLayout& layout = tried.layout;
   const int64_t row_bytes = ByteRowLayout(layout).size_bytes();
-  Aligned rounded(tried.rows * row_bytes), panel(BytePanelLayout(layout).size_bytes());
+  Aligned rounded(tried.rows * row_bytes), panel(BytePanelBytes(layout));
   for (int64_t m = 0; m < tried.rows; ++m) {
     std::byte* const row = rounded.data() + m * row_bytes;
     RoundRow(layout, tried.x.data() + m * layout.depth, row);
@@ -76,17 +76,11 @@ void Check(QuantizedProductCase tried) {
           << m << ", " << k;
     }
   }
-  for (int64_t n = 0; n < layout.columns; n += kBytePanelColumns) {
-    const int64_t columns = std::min(kBytePanelColumns, layout.columns - n);
-    FillBytePanel(tried.matrix.view(), n, columns, panel.data());
-    Epilogue of_columns = tried.epilogue;
-    if (tried.has_epilogue) {
-      of_columns.bias += n;
-      of_columns.addend += n;
-    }
-    MultiplyByteBlocks({layout, rounded.data(), tried.rows, panel.data(), columns,
-                        tried.y.data() + n, tried.y_stride},
-                       of_columns);
+  for (int64_t n = 0; n < layout.columns; n += kQuantizedColumns) {
+    FillBytePanel(tried.matrix.view(), n, panel.data());
+    MultiplyByteBlocks({tried.matrix.view(), rounded.data(), tried.rows, panel.data(), n,
+                        tried.y.data(), tried.y_stride},
+                       tried.epilogue);
   }
   tried.Expect(
       [&](int64_t m, int64_t k) { return RoundedAt(layout, rounded.data() + m * row_bytes, k); });
@@ -119,11 +113,11 @@ TEST(ByteBlocksTest, RoundsWhatIsTinyAndKeepsWhatIsNoNumber) {
       std::vector<float> x(64, 1e-42F);
       x[0] = first;
       x[40] = second;
-      Aligned row(ByteRowLayout(layout).size_bytes()), panel(BytePanelLayout(layout).size_bytes());
+      Aligned row(ByteRowLayout(layout).size_bytes()), panel(BytePanelBytes(layout));
       RoundRow(layout, x.data(), row.data());
-      FillBytePanel(matrix.view(), 0, 3, panel.data());
+      FillBytePanel(matrix.view(), 0, panel.data());
       std::vector<float> y(3);
-      MultiplyByteBlocks({layout, row.data(), 1, panel.data(), 3, y.data(), 3}, {});
+      MultiplyByteBlocks({matrix.view(), row.data(), 1, panel.data(), 0, y.data(), 3}, {});
       return y;
     };
     constexpr float kInfinity = std::numeric_limits<float>::infinity();

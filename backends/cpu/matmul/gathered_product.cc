@@ -89,7 +89,7 @@ Status DescribeQuantized(const device::Facts& facts, const PrologueReader& reade
         are_stacked && AreStacked(columns, zero_point->column_stride, zero_point->entry_stride);
   }
   if (!are_stacked) return Refuse("The matrices do not lie column behind column.");
-  stacked.columns *= product.entries;
+  stacked.matrices = product.entries;
   product.numbers = stacked.numbers;
   product.entry_stride = stacked.entry_stride;
   product.matrix.w_inner = stacked.w_inner;

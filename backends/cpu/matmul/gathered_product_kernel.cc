@@ -27,7 +27,7 @@ constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 constexpr int64_t kMaxRows = 96;
 constexpr int64_t kMaxPanels = 8;
 // Of quantized matrices; more take longer than panels do.
-constexpr int64_t kMaxFewRows = 4 * gemm::kMaxQuantizedRows;
+constexpr int64_t kMaxFewRows = 8;
 // What reading a panel takes beside the multiplication of its rows, in rows.
 constexpr int64_t kRowsPerRead = 3;
 // Numbers of the matrices; fewer are done before another thread has begun.
@@ -146,8 +146,7 @@ class BoundGatheredProduct final : public device::BoundKernel {
   };
 
   // The memory of a thread, in floats: rows of X, their results, and columns as panels.
-  int64_t RowFloats() const { return std::max(depth_, layout_ ? gemm::ArrangedSize(*layout_) : 0); }
-  int64_t XFloats() const { return rows_at_once_ * RowFloats(); }
+  int64_t XFloats() const { return rows_at_once_ * depth_; }
   int64_t YFloats() const { return rows_at_once_ * panels_at_once_ * width_; }
   int64_t PanelFloats() const { return layout_ ? panels_at_once_ * width_ * depth_ : 0; }
   int64_t ThreadFloats() const {
@@ -250,9 +249,8 @@ class BoundGatheredProduct final : public device::BoundKernel {
       }
       return;
     }
-    const int64_t at_once = is_few ? gemm::kMaxQuantizedRows : rows_at_once_;
-    for (int64_t row = 0; row < rows; row += at_once) {
-      const int64_t count = std::min(at_once, rows - row);
+    for (int64_t row = 0; row < rows; row += rows_at_once_) {
+      const int64_t count = std::min(rows_at_once_, rows - row);
       const Row* const block = call.scratch.sorted + first_row + row;
       if (is_few) {
         MultiplyFewRows(call, entry, block, count, first_panel, end_panel, scratch);
@@ -272,11 +270,13 @@ class BoundGatheredProduct final : public device::BoundKernel {
   // Columns of the panels, or all that are left of the matrix.
   int64_t EndColumn(int64_t end_panel) const { return std::min(columns_, end_panel * width_); }
 
+  gemm::QuantizedMatrix QuantizedOf(int64_t entry) const {
+    return {*layout_, packed_->data() + entry * layout_->matrix_bytes()};
+  }
+
   void Dequantize(int64_t entry, int64_t first_panel, int64_t end_panel, float* panels) const {
-    const gemm::QuantizedMatrix matrix = {*layout_, packed_->data()};
     for (int64_t panel = first_panel; panel < end_panel; ++panel) {
-      const int64_t column = panel * width_;
-      gemm::DequantizePanel(matrix, entry * columns_ + column, EndColumn(panel + 1) - column,
+      gemm::DequantizePanel(QuantizedOf(entry), panel * width_,
                             panels + (panel - first_panel) * width_ * depth_);
     }
   }
@@ -315,23 +315,15 @@ class BoundGatheredProduct final : public device::BoundKernel {
 
   void MultiplyFewRows(const Call& call, int64_t entry, const Row* rows, int64_t count,
                        int64_t first_panel, int64_t end_panel, float* scratch) const {
-    const int64_t arranged = gemm::ArrangedSize(*layout_);
-    for (int64_t row = 0; row < count; ++row) {
-      gemm::ArrangeRow(*layout_, call.x + rows[row].x, scratch + row * arranged);
-    }
+    const float* const x = RowsAt(call, rows, count, scratch);
     for (int64_t panel = first_panel; panel < end_panel; panel += panels_at_once_) {
       const int64_t first = panel * width_;
       const int64_t end = EndColumn(std::min(end_panel, panel + panels_at_once_));
       const int64_t columns = end - first;
-      // Of the columns of all matrices.
-      const int64_t before = entry * columns_;
-      float* const y = count == 1 ? call.y + rows[0].y + first : scratch + XFloats();
-      gemm::Epilogue epilogue = call.epilogue;
-      if (epilogue.bias != nullptr) epilogue.bias -= before;
-      const gemm::QuantizedProduct product = {
-          {*layout_, packed_->data()}, scratch, y - first - before, columns, count};
-      gemm::MultiplyQuantized(product, epilogue, before + first, before + end);
-      if (count != 1) Store(call, rows, count, first, columns, y);
+      float* const y = count == 1 ? call.y + rows[0].y : scratch + XFloats() - first;
+      const gemm::QuantizedProduct product = {QuantizedOf(entry), x, depth_, y, columns, count};
+      gemm::MultiplyQuantized(product, call.epilogue, first, end);
+      if (count != 1) Store(call, rows, count, first, columns, y + first);
     }
   }
 

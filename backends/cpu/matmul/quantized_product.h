@@ -27,6 +27,7 @@ struct PerBlock {
 struct QuantizedProduct : ConstantMatrix {
   int numbers = 1;           // the read that the matrix is
   int64_t entry_stride = 0;  // as of PerBlock
+  int64_t matrices = 1;      // that lie behind each other, column behind column
   PerBlock scale;
   std::optional<PerBlock> zero_point;
   int64_t block;  // of the scale and the zero point

@@ -16,6 +16,7 @@
 #include "backends/cpu/gemm/quantized_matrix.h"
 #include "backends/cpu/matmul/prologue_reader.h"
 #include "backends/cpu/matmul/quantized_weights_kernel.h"
+#include "backends/cpu/transpose/transpose.h"
 
 namespace onnxifi::matmul {
 namespace {
@@ -117,8 +118,9 @@ class QuantizedWeightsMethod final : public Method {
     gemm::QuantizedLayout layout;
     layout.depth = weights_.depth;
     layout.columns = weights_.columns;
+    layout.matrices = weights_.matrices;
     // Scales of larger blocks are repeated.
-    layout.block = gemm::kQuantizedChunk;
+    layout.block = gemm::kMaxQuantizedBlock;
     while (weights_.block < weights_.depth && weights_.block % layout.block != 0) layout.block /= 2;
     layout.bits = bits;
     layout.has_zeros = has_zeros;
@@ -161,14 +163,14 @@ class QuantizedWeightsMethod final : public Method {
     std::atomic<bool> is_wide = tensor::BitWidth(source.type) == 8;
     if (is_wide) {
       is_wide = false;
-      pool.For(weights_.columns, /*grain=*/16, [&](int64_t begin, int64_t end) {
-        std::array<int8_t, gemm::kQuantizedChunk> chunk;
+      pool.For(weights_.matrices * weights_.columns, /*grain=*/16, [&](int64_t begin, int64_t end) {
+        std::array<int8_t, gemm::kMaxQuantizedBlock> chunk;
         // Whether a number, less the middle of 4 bits, has more than these.
         const int shift = tensor::IsSigned(source.type) ? 8 : 128;
         for (int64_t n = begin; n < end && !is_wide; ++n) {
           unsigned all = 0;
-          for (int64_t k = 0; k < weights_.depth; k += gemm::kQuantizedChunk) {
-            const int64_t count = std::min(gemm::kQuantizedChunk, weights_.depth - k);
+          for (int64_t k = 0; k < weights_.depth; k += gemm::kMaxQuantizedBlock) {
+            const int64_t count = std::min(gemm::kMaxQuantizedBlock, weights_.depth - k);
             source.Read(n, k, count, chunk.data());
             for (int64_t j = 0; j < count; ++j) {
               all |= static_cast<unsigned>(chunk[static_cast<size_t>(j)] + shift);
@@ -183,7 +185,8 @@ class QuantizedWeightsMethod final : public Method {
     std::atomic<bool> has_zeros = false;
     // One zero point is looked at once.
     const std::optional<PerBlock>& zero_point = weights_.zero_point;
-    const int64_t columns = zero_point && zero_point->column_stride != 0 ? weights_.columns : 1;
+    const int64_t columns =
+        zero_point && zero_point->column_stride != 0 ? weights_.matrices * weights_.columns : 1;
     const bool is_per_block = zero_point && zero_point->block < weights_.depth;
     const int64_t distance = is_per_block ? zero_point->block : weights_.depth;
     pool.For(columns, /*grain=*/64, [&](int64_t begin, int64_t end) {
@@ -215,36 +218,58 @@ class QuantizedWeightsMethod final : public Method {
     const int middle = MiddleOf(source.type, layout.bits);
     // From what Read gives to numbers less the middle.
     const int shift = ZeroOf(source.type) - middle;
-    std::memset(to + layout.scales_at(), 0,
-                static_cast<size_t>(layout.size_bytes() - layout.scales_at()));
-    pool.For(layout.columns, /*grain=*/16, [&](int64_t begin, int64_t end) {
-      std::array<int8_t, gemm::kQuantizedChunk> chunk;
-      for (int64_t n = begin; n < end; ++n) {
-        std::byte* const numbers = to + n * layout.column_bytes();
-        std::memset(numbers, 0, static_cast<size_t>(layout.column_bytes()));
-        if (source.HasPackedColumns()) {
-          source.CopyPacked(n, layout.depth, numbers);
-        } else {
-          for (int64_t k = 0; k < layout.depth; k += gemm::kQuantizedChunk) {
-            chunk.fill(0);
-            source.Read(n, k, std::min(gemm::kQuantizedChunk, layout.depth - k), chunk.data());
-            Narrow(chunk, layout.bits, shift, numbers + k * layout.bits / 8);
+    pool.For(layout.matrices * layout.groups(), /*grain=*/1, [&](int64_t begin, int64_t end) {
+      const int64_t column_bytes = layout.words() * kWordBytes;
+      std::vector<std::byte> columns(static_cast<size_t>(gemm::kQuantizedColumns * column_bytes));
+      std::array<int8_t, gemm::kMaxQuantizedBlock> block;
+      for (int64_t group = begin; group < end; ++group) {
+        const int64_t first = group % layout.groups() * gemm::kQuantizedColumns;
+        const int64_t count = std::min(gemm::kQuantizedColumns, layout.columns - first);
+        // Among the columns of all matrices.
+        const int64_t before = group / layout.groups() * layout.columns + first;
+        std::byte* const packed = to + group * layout.group_bytes();
+        std::memset(packed, 0, static_cast<size_t>(layout.group_bytes()));
+        for (int64_t n = 0; n < count; ++n) {
+          std::byte* const numbers = columns.data() + n * column_bytes;
+          if (source.HasPackedColumns()) {
+            std::memset(numbers, 0, static_cast<size_t>(column_bytes));
+            source.CopyPacked(before + n, layout.depth, numbers);
+            continue;
+          }
+          for (int64_t k = 0; k < layout.depth; k += layout.block) {
+            block.fill(0);
+            source.Read(before + n, k, std::min(layout.block, layout.depth - k), block.data());
+            Narrow({block.data(), static_cast<size_t>(layout.block)}, layout.bits, shift,
+                   numbers + k * layout.bits / 8);
           }
         }
-        const int64_t blocks = n * layout.column_blocks();
-        auto* const scales = reinterpret_cast<float*>(to + layout.scales_at()) + blocks;
-        auto* const zeros = reinterpret_cast<float*>(to + layout.zeros_at()) + blocks;
-        const float* const scale = ScaleOf(step, constants, n);
-        for (int64_t k = 0; k < layout.depth; k += layout.block) {
-          scales[k / layout.block] = scale[k / weights_.scale.block * weights_.scale.block_stride];
-          if (layout.has_zeros) {
-            zeros[k / layout.block] =
-                static_cast<float>(ZeroPointAt(step, constants, n, k) - middle);
-          }
-        }
+        transpose::Transpose(columns.data(), layout.words(), packed, gemm::kQuantizedColumns,
+                             layout.words(), count, kWordBytes);
+        PackBlocks(step, constants, layout, before, count, middle, packed);
       }
     });
   }
+
+  // The scales and zeros of `count` columns, from `before` among all on, of the group at `packed`.
+  void PackBlocks(const device::BoundStep& step, device::Addresses constants,
+                  const gemm::QuantizedLayout& layout, int64_t before, int64_t count, int middle,
+                  std::byte* packed) const {
+    auto* const scales = reinterpret_cast<float*>(packed + layout.scales_at());
+    auto* const zeros = reinterpret_cast<float*>(packed + layout.zeros_at());
+    for (int64_t n = 0; n < count; ++n) {
+      const float* const scale = ScaleOf(step, constants, before + n);
+      for (int64_t number = 0; number < layout.blocks(); ++number) {
+        const int64_t k = number * layout.block;
+        const int64_t at = number * gemm::kQuantizedColumns + n;
+        scales[at] = scale[k / weights_.scale.block * weights_.scale.block_stride];
+        if (layout.has_zeros) {
+          zeros[at] = static_cast<float>(ZeroPointAt(step, constants, before + n, k) - middle);
+        }
+      }
+    }
+  }
+
+  static constexpr int64_t kWordBytes = 4;
 
   const QuantizedProduct weights_;
 };

@@ -54,7 +54,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
       const int64_t times = (lines_.rows() + kMaxRoundedRows - 1) / kMaxRoundedRows;
       rounded_at_once_ = (lines_.rows() + times - 1) / times;
       const int64_t byte_panels =
-          (weights.columns + gemm::kBytePanelColumns - 1) / gemm::kBytePanelColumns;
+          (weights.columns + gemm::kQuantizedColumns - 1) / gemm::kQuantizedColumns;
       work_ = {1, rounded_at_once_, weights.depth, byte_panels};
     }
     grid_ = gemm::ChooseGrid(work_, runtime.pool().thread_count());
@@ -99,14 +99,9 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     }
     for (int64_t line = 0; line < lines_.count(); ++line) {
       const RowLines::Offsets begin = lines_.BeginOf(line);
-      for (int64_t row = 0; row < lines_.rows(); row += gemm::kMaxQuantizedRows) {
-        gemm::Epilogue of_rows = epilogue;
-        if (epilogue.addend != nullptr) {
-          of_rows.addend += begin.addend + row * epilogue.addend_stride;
-        }
-        RunFewRows(x + begin.x + row * lines_.distance().x, y + begin.y + row * lines_.distance().y,
-                   std::min(gemm::kMaxQuantizedRows, lines_.rows() - row), of_rows, scratch);
-      }
+      gemm::Epilogue of_rows = epilogue;
+      if (epilogue.addend != nullptr) of_rows.addend += begin.addend;
+      RunFewRows(x + begin.x, y + begin.y, of_rows);
     }
     return base::Ok();
   }
@@ -114,6 +109,8 @@ class BoundQuantizedWeights final : public device::BoundKernel {
  private:
   static constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
   static constexpr int64_t kMaxPanels = 8;
+  // With more rows, panels take less time than the numbers as they are read.
+  static constexpr int64_t kMostFewRows = 8;
   // Rounding a row takes as long as so many of its products save.
   static constexpr int64_t kMinRoundedColumns = 512;
   // Each of several lines makes the panels itself.
@@ -121,13 +118,11 @@ class BoundQuantizedWeights final : public device::BoundKernel {
   // So that what they are rounded to stays in a cache.
   static constexpr int64_t kMaxRoundedRows = 256;
 
-  bool HasFewRows() const {
-    return lines_.count() * lines_.rows() <= gemm::MostQuantizedRows(matrix_.layout);
-  }
+  bool HasFewRows() const { return lines_.count() * lines_.rows() <= kMostFewRows; }
 
   int64_t ThreadFloats() const { return panels_at_once_ * panel_floats_; }
   int64_t ScratchFloats() const {
-    if (HasFewRows()) return gemm::kMaxQuantizedRows * gemm::ArrangedSize(matrix_.layout);
+    if (HasFewRows()) return 0;
     return gemm::ThreadsOf(grid_, runtime_.pool()) * ThreadFloats();
   }
 
@@ -135,7 +130,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
   int64_t RoundedBytes() const {
     return rounded_at_once_ * gemm::ByteRowLayout(matrix_.layout).size_bytes();
   }
-  int64_t BytePanelBytes() const { return gemm::BytePanelLayout(matrix_.layout).size_bytes(); }
+  int64_t BytePanelBytes() const { return gemm::BytePanelBytes(matrix_.layout); }
 
   int64_t ScratchBytes() const {
     if (!are_rows_rounded_) return ScratchFloats() * kFloatBytes;
@@ -167,28 +162,19 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     gemm::ForParts(work_, grid_, runtime_.pool(), [&](int64_t thread, const gemm::Part& part) {
       std::byte* const panel = panels + thread * BytePanelBytes();
       for (int64_t number = part.first_panel; number < part.end_panel; ++number) {
-        const int64_t column = number * gemm::kBytePanelColumns;
-        const int64_t columns = std::min(gemm::kBytePanelColumns, weights_.columns - column);
-        gemm::FillBytePanel(matrix_, column, columns, panel);
-        gemm::Epilogue of_columns = epilogue;
-        if (epilogue.bias != nullptr) of_columns.bias += column;
-        if (epilogue.addend != nullptr) of_columns.addend += column;
-        gemm::MultiplyByteBlocks(
-            {matrix_.layout, rows, count, panel, columns, y + column, lines_.distance().y},
-            of_columns);
+        const int64_t column = number * gemm::kQuantizedColumns;
+        gemm::FillBytePanel(matrix_, column, panel);
+        gemm::MultiplyByteBlocks({matrix_, rows, count, panel, column, y, lines_.distance().y},
+                                 epilogue);
       }
     });
   }
 
-  void RunFewRows(const float* x, float* y, int64_t rows, const gemm::Epilogue& epilogue,
-                  float* scratch) const {
-    for (int64_t m = 0; m < rows; ++m) {
-      gemm::ArrangeRow(matrix_.layout, x + m * lines_.distance().x,
-                       scratch + m * gemm::ArrangedSize(matrix_.layout));
-    }
-    const gemm::QuantizedProduct product = {matrix_, scratch, y, lines_.distance().y, rows};
-    // A line of results at least, so that threads share none.
-    constexpr int64_t kGrain = 16;
+  // Those of a line.
+  void RunFewRows(const float* x, float* y, const gemm::Epilogue& epilogue) const {
+    const RowLines::Offsets& distance = lines_.distance();
+    const gemm::QuantizedProduct product = {matrix_, x, distance.x, y, distance.y, lines_.rows()};
+    constexpr int64_t kGrain = gemm::kQuantizedColumns;
     runtime_.pool().For((weights_.columns + kGrain - 1) / kGrain,
                         kWorthAThread / (kGrain * weights_.depth) + 1,
                         [&](int64_t begin, int64_t end) {
@@ -203,9 +189,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
       for (int64_t panel = part.first_panel; panel < part.end_panel; panel += panels_at_once_) {
         const int64_t count = std::min(panels_at_once_, part.end_panel - panel);
         for (int64_t k = 0; k < count; ++k) {
-          const int64_t first = (panel + k) * gemm::PanelColumns();
-          gemm::DequantizePanel(matrix_, first,
-                                std::min(gemm::PanelColumns(), weights_.columns - first),
+          gemm::DequantizePanel(matrix_, (panel + k) * gemm::PanelColumns(),
                                 panels + k * panel_floats_);
         }
         MultiplyPanels(x, y, epilogue, part, panel, count, panels);

@@ -323,12 +323,12 @@ TEST(QuantizedWeightsTest, TakesRowsAlongSeveralAxesAndOfAnyNumber) {
   }
 }
 
-// Few rows are multiplied with the numbers, more with panels; the depth says how many are few.
+// Few rows are multiplied with the numbers, more with panels.
 TEST(QuantizedWeightsTest, TakesRowsAroundThoseThatAreFew) {
   for (const ElementType type : {ElementType::kUint4, ElementType::kInt8}) {
     for (const int64_t block : {32, 128}) {
       for (const int64_t depth : {64, 128, 256, 512, 1024}) {
-        for (int64_t rows = 1; rows <= 8; ++rows) {
+        for (int64_t rows = 1; rows <= 10; ++rows) {
           SCOPED_TRACE(testing::Message() << tensor::Name(type) << ", blocks of " << block << ", "
                                           << rows << " rows of " << depth);
           Case test{rows, depth, 35, type, block};

@@ -5,10 +5,8 @@
 #ifndef ONNXIFI_BACKENDS_CPU_GEMM_TESTING_RANDOM_QUANTIZED_MATRIX_H_
 #define ONNXIFI_BACKENDS_CPU_GEMM_TESTING_RANDOM_QUANTIZED_MATRIX_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <random>
 #include <vector>
 
@@ -16,48 +14,41 @@
 
 namespace onnxifi::gemm {
 
-// A matrix of random numbers, scales and zeros; what lies between and behind them is NaN or ones.
+// The last of layout.matrices; numbers of the others and of what fills up a column are random, too,
+// with scales of columns that there are not of 0.
 class RandomQuantizedMatrix {
  public:
   explicit RandomQuantizedMatrix(const QuantizedLayout& layout)
       : layout_(layout), memory_(static_cast<size_t>(layout.size_bytes()) / sizeof(float) + 16) {
-    auto* bytes = reinterpret_cast<std::byte*>(memory_.data());
-    bytes += (64 - reinterpret_cast<uintptr_t>(bytes) % 64) % 64;
-    std::memset(bytes, 0xFF, static_cast<size_t>(layout.scales_at()));
-    data_ = bytes;
+    auto* const bytes = reinterpret_cast<std::byte*>(memory_.data());
+    std::byte* const first = bytes + (64 - reinterpret_cast<uintptr_t>(bytes) % 64) % 64;
     std::mt19937 random(static_cast<unsigned>(layout.depth * 31 + layout.columns));
-    const int64_t floats = layout.columns * layout.column_blocks();
-    auto* scales = reinterpret_cast<float*>(bytes + layout.scales_at());
-    auto* zeros = reinterpret_cast<float*>(bytes + layout.zeros_at());
-    std::fill_n(scales, floats, 0.0F);
-    if (layout.has_zeros) std::fill_n(zeros, floats, 0.0F);
-    for (int64_t n = 0; n < layout.columns; ++n) {
-      auto* numbers = reinterpret_cast<uint8_t*>(bytes) + n * layout.column_bytes();
-      for (int64_t k = 0; k < layout.depth; ++k) {
-        if (layout.bits == 8) {
-          numbers[k] = static_cast<uint8_t>(random());
-        } else {
-          const int shift = k % 2 == 0 ? 0 : 4;
-          numbers[k / 2] = static_cast<uint8_t>((numbers[k / 2] & ~(15 << shift)) |
-                                                static_cast<int>(random() % 16) << shift);
-        }
-      }
-      for (int64_t k = 0; k < layout.depth; k += layout.block) {
-        const int64_t at = n * layout.column_blocks() + k / layout.block;
-        scales[at] = static_cast<float>(random() % 100 + 1) / 800.0F;
-        if (layout.has_zeros) zeros[at] = static_cast<float>(random() % 15) - 7.0F;
+    const int64_t group_bytes = layout.group_bytes();
+    for (int64_t group = 0; group < layout.matrices * layout.groups(); ++group) {
+      std::byte* const at = first + group * group_bytes;
+      for (int64_t k = 0; k < layout.scales_at(); ++k) at[k] = static_cast<std::byte>(random());
+      auto* const scales = reinterpret_cast<float*>(at + layout.scales_at());
+      auto* const zeros = reinterpret_cast<float*>(at + layout.zeros_at());
+      const int64_t columns = layout.columns - group % layout.groups() * kQuantizedColumns;
+      for (int64_t k = 0; k < layout.blocks() * kQuantizedColumns; ++k) {
+        const bool is_there = k % kQuantizedColumns < columns;
+        scales[k] = is_there ? static_cast<float>(random() % 100 + 1) / 800.0F : 0.0F;
+        if (layout.has_zeros) zeros[k] = static_cast<float>(random() % 15) - 7.0F;
       }
     }
+    data_ = first + (layout.matrices - 1) * layout.matrix_bytes();
   }
 
   QuantizedMatrix view() const { return {layout_, data_}; }
   double At(int64_t k, int64_t n) const {
-    const uint8_t* numbers = view().Numbers(n);
-    const int number = layout_.bits == 8 ? static_cast<int8_t>(numbers[k])
-                                         : (numbers[k / 2] >> (k % 2 == 0 ? 0 : 4) & 15) - 8;
-    const int64_t block = k / layout_.block;
-    const double zero = layout_.has_zeros ? static_cast<double>(view().Zeros(n)[block]) : 0.0;
-    return (number - zero) * static_cast<double>(view().Scales(n)[block]);
+    const int64_t in_word = 32 / layout_.bits;
+    const auto word = static_cast<uint32_t>(view().Words(n)[k / in_word * kQuantizedColumns]);
+    const uint32_t bits = word >> (k % in_word * layout_.bits);
+    const int number =
+        layout_.bits == 8 ? static_cast<int8_t>(bits) : static_cast<int>(bits & 15) - 8;
+    const int64_t at = k / layout_.block * kQuantizedColumns;
+    const double zero = layout_.has_zeros ? static_cast<double>(view().Zeros(n)[at]) : 0.0;
+    return (number - zero) * static_cast<double>(view().Scales(n)[at]);
   }
 
  private:
@@ -74,6 +65,7 @@ inline QuantizedLayout MakeLayout(int64_t depth, int64_t columns, int64_t block,
   layout.block = block;
   layout.bits = bits;
   layout.has_zeros = has_zeros;
+  layout.matrices = 2;
   return layout;
 }
 
