@@ -23,6 +23,7 @@
 
 #include "backends/cpu/gemm/epilogue-inl.h"
 #include "backends/cpu/gemm/partial-inl.h"
+#include "backends/cpu/gemm/quantized_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::gemm {
@@ -101,26 +102,41 @@ void RoundAll(const QuantizedLayout& layout, const float* x, std::byte* row) {
   }
 }
 
-void FillPanel(const QuantizedMatrix& matrix, int64_t column, std::byte* panel) {
+// The numbers of words without a sign, as quads: one of 8 bits, or two of 4.
+HWY_INLINE void TakeApart(Ints words, Ints (&column)[1][kVectors], int v) {
+  column[0][v] = hn::Xor(words, hn::Set(IntTag(), static_cast<int32_t>(0x80808080U)));
+}
+HWY_INLINE void TakeApart(Ints words, Ints (&column)[2][kVectors], int v) {
+  const Ints low = hn::Set(IntTag(), 0x0F0F0F0F);
+  column[0][v] = hn::And(words, low);
+  column[1][v] = hn::And(hn::ShiftRight<4>(words), low);
+}
+
+template <int quads>
+void FillPanelOf(const QuantizedMatrix& matrix, int64_t column, std::byte* panel) {
   const IntTag d;
-  const QuantizedLayout& layout = matrix.layout;
   const int32_t* from = matrix.Words(column);
   auto* to = reinterpret_cast<int32_t*>(panel);
-  const Ints low = hn::Set(d, 0x0F0F0F0F), top = hn::Set(d, static_cast<int32_t>(0x80808080U));
-  for (int64_t word = 0; word < layout.words(); ++word) {
+  for (int64_t word = 0; word < matrix.layout.words(); ++word) {
+    Ints numbers[quads][kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const Ints numbers = hn::Load(d, from + v * kLanes);
-      if (layout.bits == 4) {
-        hn::Store(hn::And(numbers, low), d, to + v * kLanes);
-        hn::Store(hn::And(hn::ShiftRight<4>(numbers), low), d, to + kQuantizedColumns + v * kLanes);
-      } else {
-        hn::Store(hn::Xor(numbers, top), d, to + v * kLanes);
-      }
+      FetchAhead(from + v * kLanes);
+      TakeApart(hn::Load(d, from + v * kLanes), numbers, v);
     }
     from += kQuantizedColumns;
-    to += kQuantizedColumns * (layout.bits == 4 ? 2 : 1);
+#pragma GCC unroll 2
+    for (int q = 0; q < quads; ++q) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) hn::Store(numbers[q][v], d, to + v * kLanes);
+      to += kQuantizedColumns;
+    }
   }
+}
+
+void FillPanel(const QuantizedMatrix& matrix, int64_t column, std::byte* panel) {
+  matrix.layout.bits == 4 ? FillPanelOf<2>(matrix, column, panel)
+                          : FillPanelOf<1>(matrix, column, panel);
 }
 
 // Of four unsigned bytes in each lane and four signed ones. Sums are passed by value: as operands
@@ -130,16 +146,22 @@ HWY_INLINE Ints MultiplyAdd(Ints numbers, Ints quad, Ints sum) {
   return sum;
 }
 
-template <int rows, bool has_zeros>
+// Where the numbers of columns are: in a panel, or in the words of the matrix.
+enum class Source { kPanel, kWordsOf4, kWordsOf8 };
+
+template <int rows, bool has_zeros, Source source>
 HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
                                const Epilogue& epilogue) {
+  constexpr int kQuads = source == Source::kWordsOf4 ? 2 : 1;
   const Tag d;
   const IntTag di;
   const QuantizedLayout& layout = product.matrix.layout;
   const ByteRowLayout in_row(layout);
   const int64_t stride = in_row.size_bytes();
   const std::byte* const first = product.rows + row * stride;
-  const auto* numbers = reinterpret_cast<const int32_t*>(product.panel);
+  const int32_t* numbers = source == Source::kPanel
+                               ? reinterpret_cast<const int32_t*>(product.panel)
+                               : product.matrix.Words(product.column);
   const float* scales = product.matrix.Scales(product.column);
   const float* zeros = product.matrix.Zeros(product.column);
   const auto number_at = [&](int r, int64_t at) HWY_ATTR {
@@ -170,17 +192,28 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) sum[r][v] = start;
     }
-    for (int64_t left = layout.block; left > 0; left -= kQuad, at += kQuad) {
-      Ints column[kVectors];
+    for (int64_t left = layout.block; left > 0; left -= kQuads * kQuad, at += kQuads * kQuad) {
+      Ints column[kQuads][kVectors];
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) column[v] = hn::Load(di, numbers + v * kLanes);
+      for (int v = 0; v < kVectors; ++v) {
+        const Ints words = hn::Load(di, numbers + v * kLanes);
+        if constexpr (source == Source::kPanel) {
+          column[0][v] = words;
+        } else {
+          FetchAhead(numbers + v * kLanes);
+          TakeApart(words, column, v);
+        }
+      }
       numbers += kQuantizedColumns;
-#pragma GCC unroll 8
-      for (int r = 0; r < rows; ++r) {
-        const Ints quad = hn::Set(di, number_at(r, at));
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) {
-          sum[r][v] = MultiplyAdd(column[v], quad, sum[r][v]);
+      for (int q = 0; q < kQuads; ++q) {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+          const Ints quad = hn::Set(di, number_at(r, at + q * kQuad));
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) {
+            sum[r][v] = MultiplyAdd(column[q][v], quad, sum[r][v]);
+          }
         }
       }
     }
@@ -188,6 +221,10 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
       scale[v] = hn::Load(d, scales + v * kLanes);
+      if constexpr (source != Source::kPanel) {
+        FetchAhead(scales + v * kLanes);
+        if constexpr (has_zeros) FetchAhead(zeros + v * kLanes);
+      }
       if constexpr (has_zeros) zero[v] = hn::Load(d, zeros + v * kLanes);
     }
     scales += kQuantizedColumns;
@@ -222,21 +259,30 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
   }
 }
 
-constexpr int kMaxRows = 6;
+constexpr int kMaxRows = static_cast<int>(kMaxByteRowsAtOnce);
 using RowsFunction = void (*)(const ByteBlockProduct&, int64_t, const Epilogue&);
 
 // By the number of rows less one.
-template <bool has_zeros, int... rows>
+template <bool has_zeros, Source source, int... rows>
 constexpr std::array<RowsFunction, sizeof...(rows)> Functions(
     std::integer_sequence<int, rows...> /*all*/) {
-  return {MultiplyRows<rows + 1, has_zeros>...};
+  return {MultiplyRows<rows + 1, has_zeros, source>...};
+}
+
+// By the source, without zeros and with them.
+template <Source source>
+constexpr std::array<std::array<RowsFunction, kMaxRows>, 2> FunctionsOf() {
+  using Numbers = std::make_integer_sequence<int, kMaxRows>;
+  return {Functions<false, source>(Numbers()), Functions<true, source>(Numbers())};
 }
 
 void MultiplyAll(const ByteBlockProduct& product, const Epilogue& epilogue) {
-  using Numbers = std::make_integer_sequence<int, kMaxRows>;
-  static constexpr auto kPlain = Functions<false>(Numbers());
-  static constexpr auto kWithZeros = Functions<true>(Numbers());
-  const auto& functions = product.matrix.layout.has_zeros ? kWithZeros : kPlain;
+  static constexpr auto kOfPanels = FunctionsOf<Source::kPanel>();
+  static constexpr auto kOf4 = FunctionsOf<Source::kWordsOf4>();
+  static constexpr auto kOf8 = FunctionsOf<Source::kWordsOf8>();
+  const QuantizedLayout& layout = product.matrix.layout;
+  const auto& of_source = product.panel != nullptr ? kOfPanels : layout.bits == 4 ? kOf4 : kOf8;
+  const auto& functions = of_source[layout.has_zeros ? 1 : 0];
   for (int64_t row = 0; row < product.row_count;) {
     const int64_t left = product.row_count - row;
     const int64_t now = left >= 2 * kMaxRows || left == kMaxRows ? kMaxRows

@@ -42,13 +42,16 @@ inline int64_t BytePanelBytes(const QuantizedLayout& layout) {
 // Those of the columns from `column` on, which begins a group. Memory of 64 bytes' alignment.
 void FillBytePanel(const QuantizedMatrix& matrix, int64_t column, std::byte* panel);
 
+// So many rows are multiplied at a time: no more need no panel.
+inline constexpr int64_t kMaxByteRowsAtOnce = 6;
+
 // Y[m, n] = epilogue(sum over k of the rounded X[m, k] * weight[k, n]) for the columns of a group
 // from `column` on; pointers of columns point to that of column 0.
 struct ByteBlockProduct {
   QuantizedMatrix matrix;
   const std::byte* rows;  // ByteRowLayout::size_bytes() apart
   int64_t row_count;
-  const std::byte* panel;
+  const std::byte* panel;  // of FillBytePanel; null: the numbers are read from the matrix
   int64_t column;
   float* y;  // at any address
   int64_t y_stride;

@@ -5,8 +5,6 @@
 
 #include "backends/cpu/gemm/quantized_matrix.h"
 
-#include <hwy/cache_control.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,6 +18,7 @@
 
 #include "backends/cpu/gemm/epilogue-inl.h"
 #include "backends/cpu/gemm/partial-inl.h"
+#include "backends/cpu/gemm/quantized_words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::gemm {
@@ -88,16 +87,6 @@ HWY_INLINE void AddPlaces(const Ints (&words)[vectors], const Vec (&zero)[vector
   }
 }
 
-// How far ahead memory is fetched, in words of a column: one line of the cache is on its way for as
-// long as it takes to multiply so many.
-constexpr int64_t kWordsAhead = 16;
-
-HWY_INLINE void FetchAhead(const int32_t* words) {
-  // Behind the last group there is nothing, and such an address is no pointer's.
-  hwy::Prefetch(reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(words) +
-                                                 kWordsAhead * kQuantizedColumns * 4));
-}
-
 // `vectors` vectors of columns from column `n` on, all of one group.
 template <int bits, int rows, int vectors, bool has_zeros>
 HWY_INLINE void MultiplyVectors(const QuantizedProduct& product, int64_t row, int64_t n,
@@ -154,6 +143,8 @@ HWY_INLINE void MultiplyVectors(const QuantizedProduct& product, int64_t row, in
     }
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) {
+      FetchAhead(scales + v * lanes);
+      if constexpr (has_zeros) FetchAhead(zeros + v * lanes);
       const Vec scale = hn::LoadU(d, scales + v * lanes);
 #pragma GCC unroll 4
       for (int m = 0; m < rows; ++m) {
@@ -257,6 +248,10 @@ void FillPanelOf(const QuantizedMatrix& matrix, int64_t first, float* panel) {
     }
     words += kQuantizedColumns;
     if ((k + kInWord) % matrix.layout.block == 0) {
+      for (int64_t lane = 0; lane < width; lane += lanes) {
+        FetchAhead(scales + lane);
+        if constexpr (has_zeros) FetchAhead(zeros + lane);
+      }
       scales += kQuantizedColumns;
       zeros += kQuantizedColumns;
     }

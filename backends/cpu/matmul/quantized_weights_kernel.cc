@@ -110,7 +110,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
   static constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
   static constexpr int64_t kMaxPanels = 8;
   // With more rows, panels take less time than the numbers as they are read.
-  static constexpr int64_t kMostFewRows = 8;
+  static constexpr int64_t kMaxFewRows = 8;
   // Rounding a row takes as long as so many of its products save.
   static constexpr int64_t kMinRoundedColumns = 512;
   // Each of several lines makes the panels itself.
@@ -118,7 +118,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
   // So that what they are rounded to stays in a cache.
   static constexpr int64_t kMaxRoundedRows = 256;
 
-  bool HasFewRows() const { return lines_.count() * lines_.rows() <= kMostFewRows; }
+  bool HasFewRows() const { return lines_.count() * lines_.rows() <= kMaxFewRows; }
 
   int64_t ThreadFloats() const { return panels_at_once_ * panel_floats_; }
   int64_t ScratchFloats() const {
@@ -163,9 +163,11 @@ class BoundQuantizedWeights final : public device::BoundKernel {
       std::byte* const panel = panels + thread * BytePanelBytes();
       for (int64_t number = part.first_panel; number < part.end_panel; ++number) {
         const int64_t column = number * gemm::kQuantizedColumns;
-        gemm::FillBytePanel(matrix_, column, panel);
-        gemm::MultiplyByteBlocks({matrix_, rows, count, panel, column, y, lines_.distance().y},
-                                 epilogue);
+        const bool has_panel = count > gemm::kMaxByteRowsAtOnce;
+        if (has_panel) gemm::FillBytePanel(matrix_, column, panel);
+        gemm::MultiplyByteBlocks(
+            {matrix_, rows, count, has_panel ? panel : nullptr, column, y, lines_.distance().y},
+            epilogue);
       }
     });
   }
