@@ -322,7 +322,7 @@ Graph DequantizedBlocks(int64_t rows) {
 }
 
 TEST(BlocksTest, RoundSeveralRowsWhereTheModelPermitsIt) {
-  if (!gemm::HasByteBlocks()) GTEST_SKIP() << "The processor multiplies no bytes with AVX-512.";
+  if (!gemm::HasByteBlocks()) GTEST_SKIP() << "The processor multiplies no bytes.";
   auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
   ASSERT_TRUE(device.ok()) << device.status().Text();
   const auto is_rounded = [&](const Graph& graph, const tensor::Permissions& permissions) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ByteBlocks: four bytes of a row are broadcast and multiplied with those of each column; a block's
-// sums become floats times both scales. Words of eight numbers of 4 bits become two of four bytes
-// once for many rows: the low halves of bytes come before the high ones, which is where the rows
-// have their even and odd elements.
+// sums become floats times both scales. VNNI has one instruction for that; processors with AVX2
+// alone have one that adds products in pairs. Words of eight numbers of 4 bits become two of four
+// bytes once for many rows: the low halves of bytes come before the high ones, which is where the
+// rows have their even and odd elements.
 
 #include "backends/cpu/gemm/byte_blocks.h"
 
@@ -33,14 +34,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kQuad = 4;
 constexpr int64_t kFloatBytes = sizeof(float);
-// Where a panel's numbers of 4 and 8 bits have their zero.
-constexpr int32_t kMiddleOf4 = 8, kMiddleOf8 = 128;
+#undef ONNXIFI_MULTIPLIES_BYTE_BLOCKS
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+#define ONNXIFI_MULTIPLIES_BYTE_BLOCKS 1
+
+// Where numbers of 4 and 8 bits have their zero when they are multiplied.
+constexpr int32_t kMiddleOf4 = 8;
+constexpr int32_t kMiddleOf8 = HWY_TARGET == HWY_AVX3 ? 128 : 0;
 
 int32_t MiddleOf(const QuantizedLayout& layout) {
   return layout.bits == 4 ? kMiddleOf4 : kMiddleOf8;
 }
-
-#if HWY_TARGET == HWY_AVX3
 
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
@@ -48,9 +52,10 @@ using IntTag = hn::ScalableTag<int32_t>;
 using Ints = hn::Vec<IntTag>;
 
 constexpr int64_t kLanes = HWY_MAX_BYTES / kFloatBytes;
-constexpr int kVectors = kQuantizedColumns / kLanes;
+// Of columns that are multiplied at a time.
+constexpr int kVectors = 2;
 
-bool CanMultiply() { return true; }
+bool CanMultiply(bool has_byte_products) { return HWY_TARGET == HWY_AVX2 || has_byte_products; }
 
 // The `count` elements of a block, at most as many as it has.
 void RoundBlock(const float* x, int64_t count, int64_t block, int bits, int8_t* bytes, float* scale,
@@ -102,15 +107,22 @@ void RoundAll(const QuantizedLayout& layout, const float* x, std::byte* row) {
   }
 }
 
-// The numbers of words without a sign, as quads: one of 8 bits, or two of 4.
+// The numbers of words, as quads: one of 8 bits, or two of 4, which have no sign.
 HWY_INLINE void TakeApart(Ints words, Ints (&column)[1][kVectors], int v) {
-  column[0][v] = hn::Xor(words, hn::Set(IntTag(), static_cast<int32_t>(0x80808080U)));
+  column[0][v] =
+      hn::Xor(words, hn::Set(IntTag(), static_cast<int32_t>(kMiddleOf8 == 0 ? 0U : 0x80808080U)));
 }
 HWY_INLINE void TakeApart(Ints words, Ints (&column)[2][kVectors], int v) {
   const Ints low = hn::Set(IntTag(), 0x0F0F0F0F);
   column[0][v] = hn::And(words, low);
   column[1][v] = hn::And(hn::ShiftRight<4>(words), low);
 }
+
+#if HWY_TARGET == HWY_AVX3
+
+constexpr int kMaxRows = 6;
+
+bool NeedsPanel(int64_t rows) { return rows > kMaxRows; }
 
 template <int quads>
 void FillPanelOf(const QuantizedMatrix& matrix, int64_t column, std::byte* panel) {
@@ -141,17 +153,40 @@ void FillPanel(const QuantizedMatrix& matrix, int64_t column, std::byte* panel) 
 
 // Of four unsigned bytes in each lane and four signed ones. Sums are passed by value: as operands
 // of instructions that are written out, elements of an array would stay in memory.
+template <bool has_sign>
 HWY_INLINE Ints MultiplyAdd(Ints numbers, Ints quad, Ints sum) {
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(numbers.raw), "v"(quad.raw));
   return sum;
 }
 
+#else
+
+constexpr int kMaxRows = 4;
+
+bool NeedsPanel(int64_t /*rows*/) { return false; }
+void FillPanel(const QuantizedMatrix& /*matrix*/, int64_t /*column*/, std::byte* /*panel*/) {}
+
+// Of four bytes in each lane, unsigned ones and signed ones, whose products are added in pairs in
+// 16 bits. Of numbers with a sign the magnitude is multiplied, at most 128 times 127, and the
+// signs move to the row.
+template <bool has_sign>
+HWY_INLINE Ints MultiplyAdd(Ints numbers, Ints quad, Ints sum) {
+  auto unsigned_ones = numbers.raw, signed_ones = quad.raw;
+  if constexpr (has_sign) {
+    unsigned_ones = _mm256_abs_epi8(numbers.raw);
+    signed_ones = _mm256_sign_epi8(quad.raw, numbers.raw);
+  }
+  const auto pairs = _mm256_maddubs_epi16(unsigned_ones, signed_ones);
+  return hn::Add(sum, Ints{_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))});
+}
+
+#endif  // HWY_AVX3
+
 // Where the numbers of columns are: in a panel, or in the words of the matrix.
 enum class Source { kPanel, kWordsOf4, kWordsOf8 };
 
 template <int rows, bool has_zeros, Source source>
-HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
-                               const Epilogue& epilogue) {
+HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row, int64_t first_column) {
   constexpr int kQuads = source == Source::kWordsOf4 ? 2 : 1;
   const Tag d;
   const IntTag di;
@@ -161,9 +196,9 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
   const std::byte* const first = product.rows + row * stride;
   const int32_t* numbers = source == Source::kPanel
                                ? reinterpret_cast<const int32_t*>(product.panel)
-                               : product.matrix.Words(product.column);
-  const float* scales = product.matrix.Scales(product.column);
-  const float* zeros = product.matrix.Zeros(product.column);
+                               : product.matrix.Words(first_column);
+  const float* scales = product.matrix.Scales(first_column);
+  const float* zeros = product.matrix.Zeros(first_column);
   const auto number_at = [&](int r, int64_t at) HWY_ATTR {
     int32_t number;
     std::memcpy(&number, first + r * stride + at, sizeof(number));
@@ -212,7 +247,7 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
           const Ints quad = hn::Set(di, number_at(r, at + q * kQuad));
 #pragma GCC unroll 2
           for (int v = 0; v < kVectors; ++v) {
-            sum[r][v] = MultiplyAdd(column[q][v], quad, sum[r][v]);
+            sum[r][v] = MultiplyAdd<source == Source::kWordsOf8>(column[q][v], quad, sum[r][v]);
           }
         }
       }
@@ -249,18 +284,14 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row,
     float* const y = product.y + (row + r) * product.y_stride;
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const int64_t count =
-          std::clamp<int64_t>(layout.columns - product.column - v * kLanes, 0, kLanes);
-      StoreFirst(d, total[r][v], y + product.column + v * kLanes, count);
+      const int64_t column = first_column + v * kLanes;
+      StoreFirst(d, total[r][v], y + column,
+                 std::clamp<int64_t>(layout.columns - column, 0, kLanes));
     }
-    if (epilogue.IsNothing()) continue;
-    FinishRow(d, y, /*part_stride=*/0, /*parts=*/1, epilogue, epilogue.AddendOf(row + r),
-              product.column, std::min(product.column + kQuantizedColumns, layout.columns), y);
   }
 }
 
-constexpr int kMaxRows = static_cast<int>(kMaxByteRowsAtOnce);
-using RowsFunction = void (*)(const ByteBlockProduct&, int64_t, const Epilogue&);
+using RowsFunction = void (*)(const ByteBlockProduct&, int64_t, int64_t);
 
 // By the number of rows less one.
 template <bool has_zeros, Source source, int... rows>
@@ -283,24 +314,33 @@ void MultiplyAll(const ByteBlockProduct& product, const Epilogue& epilogue) {
   const QuantizedLayout& layout = product.matrix.layout;
   const auto& of_source = product.panel != nullptr ? kOfPanels : layout.bits == 4 ? kOf4 : kOf8;
   const auto& functions = of_source[layout.has_zeros ? 1 : 0];
+  const int64_t end = std::min(product.column + kQuantizedColumns, layout.columns);
   for (int64_t row = 0; row < product.row_count;) {
     const int64_t left = product.row_count - row;
     const int64_t now = left >= 2 * kMaxRows || left == kMaxRows ? kMaxRows
                         : left > kMaxRows                        ? (left + 1) / 2
                                                                  : left;
-    functions[static_cast<size_t>(now - 1)](product, row, epilogue);
+    for (int64_t column = product.column; column < end; column += kVectors * kLanes) {
+      functions[static_cast<size_t>(now - 1)](product, row, column);
+    }
+    for (int64_t r = row; r < row + now && !epilogue.IsNothing(); ++r) {
+      float* const y = product.y + r * product.y_stride;
+      FinishRow(Tag(), y, /*part_stride=*/0, /*parts=*/1, epilogue, epilogue.AddendOf(r),
+                product.column, end, y);
+    }
     row += now;
   }
 }
 
 #else
 
-bool CanMultiply() { return false; }
+bool CanMultiply(bool /*has_byte_products*/) { return false; }
+bool NeedsPanel(int64_t /*rows*/) { return false; }
 void RoundAll(const QuantizedLayout& /*layout*/, const float* /*x*/, std::byte* /*row*/) {}
 void FillPanel(const QuantizedMatrix& /*matrix*/, int64_t /*column*/, std::byte* /*panel*/) {}
 void MultiplyAll(const ByteBlockProduct& /*product*/, const Epilogue& /*epilogue*/) {}
 
-#endif  // HWY_AVX3
+#endif  // ONNXIFI_MULTIPLIES_BYTE_BLOCKS
 
 }  // namespace HWY_NAMESPACE
 }  // namespace onnxifi::gemm
@@ -310,11 +350,14 @@ HWY_AFTER_NAMESPACE();
 namespace onnxifi::gemm {
 
 HWY_EXPORT(CanMultiply);
+HWY_EXPORT(NeedsPanel);
 HWY_EXPORT(RoundAll);
 HWY_EXPORT(FillPanel);
 HWY_EXPORT(MultiplyAll);
 
-bool HasByteBlocks() { return processor::HasByteProducts() && HWY_DYNAMIC_DISPATCH(CanMultiply)(); }
+bool HasByteBlocks() { return HWY_DYNAMIC_DISPATCH(CanMultiply)(processor::HasByteProducts()); }
+
+bool NeedsBytePanel(int64_t rows) { return HWY_DYNAMIC_DISPATCH(NeedsPanel)(rows); }
 
 void RoundRow(const QuantizedLayout& layout, const float* x, std::byte* row) {
   HWY_DYNAMIC_DISPATCH(RoundAll)(layout, x, row);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ByteBlocks: rows of float32 that are rounded to bytes, with a scale per block, times the numbers
-// of a QuantizedMatrix: sums of a block are integers (VNNI). For products whose model permits that;
-// the error of an element of a row is at most 1/254 of the largest one in its block. One thread;
-// the caller divides the work.
+// of a QuantizedMatrix: sums of a block are integers (VNNI, or AVX2). For products whose model
+// permits that; the error of an element of a row is at most 1/254 of the largest one in its block.
+// One thread; the caller divides the work.
 
 #ifndef ONNXIFI_BACKENDS_CPU_GEMM_BYTE_BLOCKS_H_
 #define ONNXIFI_BACKENDS_CPU_GEMM_BYTE_BLOCKS_H_
@@ -42,8 +42,9 @@ inline int64_t BytePanelBytes(const QuantizedLayout& layout) {
 // Those of the columns from `column` on, which begins a group. Memory of 64 bytes' alignment.
 void FillBytePanel(const QuantizedMatrix& matrix, int64_t column, std::byte* panel);
 
-// So many rows are multiplied at a time: no more need no panel.
-inline constexpr int64_t kMaxByteRowsAtOnce = 6;
+// Whether so many rows take less time with a panel. Without one the numbers are read from the
+// matrix.
+bool NeedsBytePanel(int64_t rows);
 
 // Y[m, n] = epilogue(sum over k of the rounded X[m, k] * weight[k, n]) for the columns of a group
 // from `column` on; pointers of columns point to that of column 0.
@@ -51,7 +52,7 @@ struct ByteBlockProduct {
   QuantizedMatrix matrix;
   const std::byte* rows;  // ByteRowLayout::size_bytes() apart
   int64_t row_count;
-  const std::byte* panel;  // of FillBytePanel; null: the numbers are read from the matrix
+  const std::byte* panel;  // of FillBytePanel; null where none is needed
   int64_t column;
   float* y;  // at any address
   int64_t y_stride;

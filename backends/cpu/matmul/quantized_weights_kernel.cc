@@ -163,7 +163,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
       std::byte* const panel = panels + thread * BytePanelBytes();
       for (int64_t number = part.first_panel; number < part.end_panel; ++number) {
         const int64_t column = number * gemm::kQuantizedColumns;
-        const bool has_panel = count > gemm::kMaxByteRowsAtOnce;
+        const bool has_panel = gemm::NeedsBytePanel(count);
         if (has_panel) gemm::FillBytePanel(matrix_, column, panel);
         gemm::MultiplyByteBlocks(
             {matrix_, rows, count, has_panel ? panel : nullptr, column, y, lines_.distance().y},
