@@ -32,8 +32,9 @@ leaves to the processor, are named below the table.
 Loads find the kernels that earlier processes compiled and kept, ours and the driver's;
 --empty-caches gives each load empty cache folders instead.
 
-With --cpu-isa our engine uses no instructions beyond that set, as on a processor that has no others, and neither does
-what OpenVINO takes from oneDNN; its other parts do. ONNX Runtime has no such setting and is left out.
+With --cpu-isa our engine uses no instructions beyond that set, as on a processor that has no others, and neither do
+the peers: for sse4 and avx2 they are copies of limited_peers.py. Beyond avx512 go what OpenVINO does not take from
+oneDNN, and ONNX Runtime, which is left out there.
 
 With --against-library the peer is another build of this library, "before", with the plugins that lie
 beside it: two builds in turns. Neither ONNX Runtime nor OpenVINO is needed then.
@@ -100,7 +101,7 @@ _NUMBERS = "numbers"
 _WITHOUT = "without"
 # Peers that are this library, too.
 _OWN_PEERS = (_BEFORE, _NUMBERS, _WITHOUT)
-# Without a setting for the instructions that they may use.
+# Without a setting for the instructions that they may use. limited_peers.py limits the first below AVX-512.
 _UNLIMITED = ("onnxruntime", *_TORCH)
 # Of --csv without a file.
 _DEFAULT_FILE = pathlib.Path()
@@ -128,6 +129,7 @@ import chart  # noqa: E402
 import comparison_text  # noqa: E402
 import cuda_memory  # noqa: E402
 import engines  # noqa: E402
+import limited_peers  # noqa: E402
 import machine_limits  # noqa: E402
 import measurements  # noqa: E402
 import model_set  # noqa: E402
@@ -154,7 +156,7 @@ def choose_engines(device, against_library=None, cpu_isa=None, has_symbols=False
         return [measurements.OURS, _NUMBERS]
     if without:
         return [measurements.OURS, _WITHOUT]
-    if cpu_isa:
+    if cpu_isa and cpu_isa not in limited_peers.ISAS:
         return [measurements.OURS, "openvino"]
     if cuda_memory.is_on_device(device):
         return [measurements.OURS, *_CUDA_PEERS]
@@ -238,7 +240,8 @@ def parse_arguments():
     for name in arguments.engines:
         if name not in engines.NAMES:
             parser.error(f"Engine '{name}' is unknown; there are {', '.join(engines.NAMES)}.")
-        if arguments.cpu_isa and name in _UNLIMITED:
+        is_limited = name in limited_peers.PACKAGES and arguments.cpu_isa in limited_peers.ISAS
+        if arguments.cpu_isa and name in _UNLIMITED and not is_limited:
             parser.error(f"Engine '{name}' has no setting for --cpu-isa {arguments.cpu_isa}.")
     if arguments.cpu_isa and arguments.device != "cpu":
         parser.error(f"--cpu-isa is for the device 'cpu', not '{arguments.device}'.")
@@ -280,6 +283,18 @@ def read_machine():
             processor = line.partition(":")[2].strip()
             break
     return {"processor": processor, "usable_cpus": len(os.sched_getaffinity(0))}
+
+
+def limit_peers(names, cpu_isa):
+    """Where peers that use no more than `cpu_isa` are imported from: {package: folder}."""
+    if cpu_isa not in limited_peers.ISAS:
+        return {}
+    cache = population.case_store.find_cache_root()
+    limited = [name for name in names if name in limited_peers.PACKAGES]
+    try:
+        return {name: str(limited_peers.copy(name, cpu_isa, cache)) for name in limited}
+    except limited_peers.LimitError as fault:
+        refuse(str(fault))
 
 
 @functools.cache
@@ -394,6 +409,7 @@ def run_model(model, threads, arguments, loads, place):
         "has_empty_caches": arguments.empty_caches,
         "library_path": arguments.library_path,
         "cpu_isa": arguments.cpu_isa,
+        "peer_folders": limit_peers(arguments.engines, arguments.cpu_isa),
         "has_symbols": arguments.symbols,
         "without": arguments.without,
     }

@@ -2,6 +2,7 @@
 """Tests of what compare.py computes by itself: differences, ratios, sums, exit status, batches."""
 
 import contextlib
+import importlib
 import io
 import json
 import math
@@ -24,6 +25,7 @@ import compare
 import comparison_text
 import cuda_memory
 import engines
+import limited_peers
 import machine_limits
 import model_set
 import ncnn_models
@@ -425,13 +427,16 @@ class CpuIsa(unittest.TestCase):
             return compare.parse_arguments()
 
     def test_compares_engines_that_can_be_limited(self):
-        self.assertEqual(self.parse("--cpu-isa", "avx2").engines, ["onnxifi", "openvino"])
+        for isa in ("sse4", "avx2"):
+            self.assertEqual(self.parse("--cpu-isa", isa).engines, ["onnxifi", "onnxruntime", "openvino"])
+        self.assertEqual(self.parse("--cpu-isa", "avx512").engines, ["onnxifi", "openvino"])
         self.assertIn("onnxruntime", self.parse().engines)
 
     def test_refuses_what_it_cannot_limit(self):
         for words in (
             ("--cpu-isa", "avx3"),
-            ("--cpu-isa", "avx2", "--engines", "onnxifi,onnxruntime"),
+            ("--cpu-isa", "avx512", "--engines", "onnxifi,onnxruntime"),
+            ("--cpu-isa", "avx2", "--engines", "onnxifi,torch"),
             ("--cpu-isa", "avx2", "--device", "vulkan"),
             ("--cpu-isa", "avx2", "--csv"),
         ):
@@ -448,6 +453,52 @@ class CpuIsa(unittest.TestCase):
             with contextlib.suppress(ImportError):
                 engines._OpenVino(1, options)
             self.assertIn(("ONEDNN_MAX_CPU_ISA", "SSE41"), os.environ.items())
+
+
+class LimitedPeers(unittest.TestCase):
+    ASKS = b"\x31\xc9\x0f\x01\xd0\xc3"
+
+    def test_code_has_the_answers_of_the_processor_that_it_is_limited_to(self):
+        for isa, bits in (("sse4", 3), ("avx2", 7)):
+            answer = b"\x31\xc9\x8d\x41" + bytes([bits]) + b"\xc3"
+            self.assertEqual(limited_peers.limit(self.ASKS, isa), (answer, 1))
+
+    def test_code_that_only_looks_so_stays_as_it_is(self):
+        add_after_and = b"\x83\xe0\x0f\x01\xd0"
+        self.assertEqual(limited_peers.limit(add_after_and, "avx2"), (add_after_and, 0))
+
+    def test_finds_no_vnni(self):
+        asks = bytes.fromhex("b807000000 b901000000 0fa2")
+        limited, _ = limited_peers.limit(asks + b"\xa8\x10", "avx2")
+        self.assertEqual(limited, asks + b"\xa8\x00")
+
+    def make(self, root, code):
+        package = root / "packages" / "some_peer"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "code.so").write_bytes(code)
+        with unittest.mock.patch.object(sys, "path", [str(package.parent), *sys.path]):
+            importlib.invalidate_caches()
+            return limited_peers.copy("some_peer", "avx2", root / "cache")
+
+    def test_a_copy_has_limited_libraries_and_the_rest_as_it_is(self):
+        with tempfile.TemporaryDirectory() as root:
+            folder = self.make(pathlib.Path(root), self.ASKS) / "some_peer"
+            self.assertEqual((folder / "code.so").read_bytes()[2:5], b"\x8d\x41\x07")
+            self.assertTrue((folder / "__init__.py").is_symlink())
+
+    def test_a_library_that_asks_otherwise_is_refused(self):
+        with tempfile.TemporaryDirectory() as root:
+            with self.assertRaisesRegex(limited_peers.LimitError, "Package 'some_peer' asks"):
+                self.make(pathlib.Path(root), b"\xc3")
+            self.assertEqual(list((pathlib.Path(root) / "cache" / "limited_peers").iterdir()), [])
+
+    def test_an_engine_imports_its_copy(self):
+        options = {"device": "cpu", "peer_folders": {"onnxruntime": "/nowhere/limited"}}
+        with unittest.mock.patch.object(sys, "path", list(sys.path)):
+            with contextlib.suppress(ImportError):
+                engines._OnnxRuntime(1, options)
+            self.assertEqual(sys.path[0], "/nowhere/limited")
 
 
 class Cuda(unittest.TestCase):

@@ -26,7 +26,7 @@ _TIMEOUT_S = 600
 # Threads of Mesa's lavapipe, a Vulkan device that is a processor. GPUs do not look at it.
 _LAVAPIPE_THREADS = "LP_NUM_THREADS"
 # Sets of instructions that --cpu-isa names, as our plugin calls them, and as oneDNN does, which OpenVINO
-# is built on.
+# is built on. limited_peers.py says what that setting leaves out.
 CPU_ISAS = {"sse4": "SSE41", "avx2": "AVX2", "avx512": "AVX512_CORE"}
 # Of which the first two warm up.
 _PROFILED_RUNS = 9
@@ -36,6 +36,12 @@ _LIBRARY_PATH = "LD_LIBRARY_PATH"
 
 class EngineError(Exception):
     """An engine that cannot do what it was asked, in a sentence."""
+
+
+def _find_peer(package, options):
+    """Has the import of a peer find its copy of limited_peers.py, where options have one."""
+    if folder := options.get("peer_folders", {}).get(package):
+        sys.path.insert(0, folder)
 
 
 class _Onnxifi:
@@ -137,6 +143,7 @@ class _OnnxRuntime:
     """On the processor, or with the CUDA provider, in float32 without TF32."""
 
     def __init__(self, threads, options):
+        _find_peer("onnxruntime", options)
         import onnxruntime
 
         self._onnxruntime = onnxruntime
@@ -365,6 +372,7 @@ class _OpenVino:
         # Read as its CPU plugin is opened.
         if isa := options.get("cpu_isa"):
             os.environ["ONEDNN_MAX_CPU_ISA"] = CPU_ISAS[isa]
+        _find_peer("openvino", options)
         import openvino
 
         self._openvino = openvino
