@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
 
@@ -419,6 +420,22 @@ class TakeTurns(unittest.TestCase):
             order = []
             times = compare.take_turns({"onnxifi": _Timed("onnxifi", order)}, rounds, 1, 50, 200)
             self.assertEqual(len(times["onnxifi"]), runs)
+
+
+class CpuTime(unittest.TestCase):
+    def test_is_for_one_thread_of_the_processor(self):
+        parse = CpuIsa().parse
+        self.assertTrue(parse("--cpu-time", "--threads", "1").cpu_time)
+        for words in ([], ["--threads", "1,2"], ["--threads", "1", "--csv"], ["--threads", "1", "--device", "vulkan"]):
+            with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
+                parse("--cpu-time", *words)
+
+    def test_does_not_count_what_a_run_waits_for(self):
+        def run():
+            time.sleep(0.02)
+
+        self.assertGreater(min(engines._time_runs(run, 2)), 19)
+        self.assertLess(max(engines._time_runs(run, 2, time.process_time_ns)), 10)
 
 
 class CpuIsa(unittest.TestCase):

@@ -547,12 +547,12 @@ class _DeviceMemory:
         return (self._device.used_bytes() - self._before) / 2**20
 
 
-def _time_runs(run, count):
+def _time_runs(run, count, clock=time.perf_counter_ns):
     times = []
     for _ in range(count):
-        start = time.perf_counter_ns()
+        start = clock()
         run()
-        times.append((time.perf_counter_ns() - start) / 1e6)
+        times.append((clock() - start) / 1e6)
     return times
 
 
@@ -614,8 +614,9 @@ def _serve(pipe, name, threads, options):
                 }
             elif command == "time":
                 warm_up, count = arguments
-                _time_runs(run, warm_up)
-                result = _time_runs(run, count)
+                clock = time.process_time_ns if options.get("is_cpu_time") else time.perf_counter_ns
+                _time_runs(run, warm_up, clock)
+                result = _time_runs(run, count, clock)
             elif command == "serve":
                 inputs, callers, seconds = arguments
                 bind = getattr(engine, "bind_caller", engine.bind)
