@@ -153,7 +153,7 @@ struct ByPairs {
 #if HWY_TARGET == HWY_AVX3
   static constexpr int kRows = 12;
 #else
-  static constexpr int kRows = 5;
+  static constexpr int kRows = 4;
 #endif
   static HWY_INLINE Row MakeRow(Sums quads) { return quads; }
   static HWY_INLINE Column MakeColumn(const int8_t* quads) { return LoadQuads(quads); }
@@ -231,10 +231,8 @@ struct Block {
   const int32_t* column_sums;
   const int32_t* row_sums;
   const int32_t* column_terms;
-  // Quads of which something was split off: their numbers, and what it is, as panels have it.
-  int64_t excess_count;
-  const int32_t* excess_quads;
-  const int8_t* excess;
+  // Of each vector, quads of which something was split off.
+  PanelExcess excess[kVectors];
 };
 
 template <class Multiplier, int rows, int vectors>
@@ -293,22 +291,22 @@ HWY_NOINLINE void MultiplyBlock(const Block& block) {
     }
   }
   if constexpr (std::is_same_v<Multiplier, ByPairs>) {
-    const int8_t* excess = block.excess;
-    for (int64_t k = 0; k < block.excess_count; ++k, excess += b_step) {
-      const int64_t quad = block.excess_quads[k];
-      const uint8_t* const first = block.a + block.piece_offsets[quad / block.piece_quads] +
-                                   quad % block.piece_quads * kQuad;
-      typename Multiplier::Column column[vectors];
 #pragma GCC unroll 2
-      for (int v = 0; v < vectors; ++v) {
-        column[v] = Multiplier::MakeColumn(excess + v * lanes * kQuad);
-      }
+    for (int v = 0; v < vectors; ++v) {
+      const PanelExcess& excess = block.excess[v];
+      const int8_t* quads = excess.quads;
+      int64_t piece = 0, first_quad = 0;
+      for (int64_t k = 0; k < excess.count; ++k, quads += lanes * kQuad) {
+        for (; excess.numbers[k] - first_quad >= block.piece_quads; ++piece) {
+          first_quad += block.piece_quads;
+        }
+        const uint8_t* const first =
+            block.a + block.piece_offsets[piece] + (excess.numbers[k] - first_quad) * kQuad;
+        const typename Multiplier::Column column = Multiplier::MakeColumn(quads);
 #pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r) {
-        const auto row = Multiplier::MakeRow(BroadcastQuad(first + r * stride));
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; ++v) {
-          sum[r][v] = Multiplier::MultiplyAdd(row, column[v], sum[r][v]);
+        for (int r = 0; r < rows; ++r) {
+          const auto row = Multiplier::MakeRow(BroadcastQuad(first + r * stride));
+          sum[r][v] = Multiplier::MultiplyAdd(row, column, sum[r][v]);
         }
       }
     }
@@ -357,14 +355,18 @@ template <class Multiplier>
 void MultiplyPanel(Block block, const ByteProduct& product, int vectors, const Finish& finish) {
   static constexpr BlockFunctions<Multiplier> kFunctions;
   constexpr int64_t kRows = Multiplier::kRows;
+  // Blocks whose sums are requantized together; each is few vectors where vectors are short.
+  constexpr int64_t kHeldRows = (HWY_MAX_BYTES < 64 ? 2 : 1) * kRows;
   const BlockFunction* const functions = kFunctions.of[vectors];
   SumBlock bytes = finish.bytes;
-  HWY_ALIGN int32_t sums[kRows * kVectors * HWY_MAX_BYTES / sizeof(int32_t) + kSumSlack];
+  HWY_ALIGN int32_t sums[kHeldRows * kVectors * HWY_MAX_BYTES / sizeof(int32_t) + kSumSlack];
   if (finish.how != nullptr) {
     // Whole vectors: behind the last column are zeros.
     block.columns = block.c_stride = vectors * Lanes();
     bytes.sums = sums;
     bytes.sum_stride = block.c_stride;
+    bytes.rows = 0;
+    block.c = sums;
   }
   const int64_t run = product.run > 0 ? product.run : product.rows;
   int64_t place = product.place;
@@ -374,16 +376,18 @@ void MultiplyPanel(Block block, const ByteProduct& product, int vectors, const F
     const int64_t now = here >= 2 * kRows || here == kRows ? kRows
                         : here > kRows                     ? (here + 1) / 2
                                                            : here;
-    if (finish.how == nullptr) {
-      functions[now](block);
-      block.c += now * block.c_stride;
-    } else {
-      block.c = sums;
-      functions[now](block);
-      bytes.rows = now;
-      finish.requantize(*finish.how, bytes);
-      bytes.result += now * bytes.result_stride;
-      if (bytes.added != nullptr) bytes.added += now * bytes.added_stride;
+    functions[now](block);
+    block.c += now * block.c_stride;
+    left -= now;
+    if (finish.how != nullptr) {
+      bytes.rows += now;
+      if (left == 0 || bytes.rows + kRows > kHeldRows) {
+        finish.requantize(*finish.how, bytes);
+        bytes.result += bytes.rows * bytes.result_stride;
+        if (bytes.added != nullptr) bytes.added += bytes.rows * bytes.added_stride;
+        bytes.rows = 0;
+        block.c = sums;
+      }
     }
     place += now;
     if (place == run) {
@@ -393,7 +397,6 @@ void MultiplyPanel(Block block, const ByteProduct& product, int vectors, const F
     block.a = first_of_run + place * block.a_stride;
     block.row_terms += now;
     if (block.row_sums != nullptr) block.row_sums += now;
-    left -= now;
   }
 }
 
@@ -541,10 +544,8 @@ void MultiplyRows(const ByteProduct& product, const PanelLayout& layout, const R
 #if ONNXIFI_HAS_PAIRS
     if (layout.multiplier == MultiplierKind::kPairs) {
       block.b = panel + layout.quads_at();
-      block.excess_count = layout.ExcessCount(panel);
-      block.excess_quads = layout.ExcessQuads(panel);
-      block.excess = panel + layout.excess_at();
-      if (block.excess_count >= 0) {
+      for (int v = 0; v < kVectors; ++v) block.excess[v] = layout.ExcessOf(panel, v);
+      if (!layout.IsWide(panel)) {
         MultiplyPanel<ByPairs>(block, product, vectors, finish);
       } else {
         MultiplyPanel<ByWideColumns>(block, product, vectors, finish);

@@ -129,6 +129,16 @@ TEST(ByteGemmTest, TakesAMatrixInBothOrdersAndOfBothKinds) {
   });
 }
 
+// Depths around a power of two, and a long one.
+TEST(ByteGemmTest, MultipliesLongRows) {
+  ForEachMultiplier([](const std::string& name) {
+    SCOPED_TRACE(name);
+    for (const int64_t rows : {1, 4, 7}) {
+      for (const int64_t depth : {511, 512, 513, 530, 2051}) Check({rows, depth, 35});
+    }
+  });
+}
+
 TEST(ByteGemmTest, SplitsWhatIsTooLargeOff) {
   ForEachMultiplier([](const std::string& name) {
     SCOPED_TRACE(name);
@@ -163,7 +173,7 @@ TEST(ByteGemmTest, TakesPiecesOfRowsInRuns) {
   ForEachMultiplier([](const std::string& name) {
     SCOPED_TRACE(name);
     std::mt19937 random(11);
-    for (const int64_t length : {1, 3, 4, 21, 66, 130}) {
+    for (const int64_t length : {1, 3, 4, 21, 66, 130, 1037}) {
       for (const int64_t run : {1, 6, 14, 31, 40}) {
         SCOPED_TRACE("pieces of " + std::to_string(length) + ", runs of " + std::to_string(run));
         constexpr int64_t kPieces = 3, kColumns = 37, kRows = 33;

@@ -40,25 +40,26 @@ void PanelLayout::Widen(int8_t* panel) const {
   }
 }
 
-void PanelLayout::Finish(int8_t* panel) const {
-  if (multiplier != MultiplierKind::kPairs) return;
-  int8_t* const first = panel + quads_at();
-  auto* const count_at = reinterpret_cast<int32_t*>(panel);
-  int32_t* const numbers = count_at + 1;
-  int32_t count = 0;
-  for (int64_t quad = 0; quad < quads; ++quad) {
-    if (!HasExcess(first + quad * quad_bytes(), quad_bytes())) continue;
-    if (count == max_excess()) {
-      *count_at = -1;
-      return Widen(panel);
-    }
-    numbers[count++] = static_cast<int32_t>(quad);
+bool PanelLayout::FindExcess(int8_t* panel, int vector) const {
+  auto* const count = reinterpret_cast<int32_t*>(panel) + vector * NumbersOfVector();
+  int32_t* const numbers = count + 1;
+  *count = 0;
+  const int8_t* quad = panel + quads_at() + vector * vector_bytes();
+  for (int64_t number = 0; number < quads; ++number, quad += quad_bytes()) {
+    if (!HasExcess(quad, vector_bytes())) continue;
+    if (*count == max_excess()) return false;
+    numbers[(*count)++] = static_cast<int32_t>(number);
   }
-  *count_at = count;
-  for (int32_t k = 0; k < count; ++k) {
-    int8_t* const quad = first + numbers[k] * quad_bytes();
-    int8_t* const excess = panel + excess_at() + k * quad_bytes();
-    for (int64_t at = 0; at < quad_bytes(); at += 2) {
+  return true;
+}
+
+void PanelLayout::SplitExcess(int8_t* panel, int vector) const {
+  const PanelExcess found = ExcessOf(panel, vector);
+  int8_t* excess = panel + ExcessAt(vector);
+  for (int64_t k = 0; k < found.count; ++k, excess += vector_bytes()) {
+    int8_t* const quad =
+        panel + quads_at() + found.numbers[k] * quad_bytes() + vector * vector_bytes();
+    for (int64_t at = 0; at < vector_bytes(); at += 2) {
       const bool is_split = std::abs(quad[at]) + std::abs(quad[at + 1]) > kMaxPair;
       for (int64_t element = at; element < at + 2; ++element) {
         constexpr int8_t kMaxKept = kMaxPair / 2;
@@ -69,6 +70,19 @@ void PanelLayout::Finish(int8_t* panel) const {
       }
     }
   }
+}
+
+void PanelLayout::Finish(int8_t* panel) const {
+  if (multiplier != MultiplierKind::kPairs) return;
+  bool is_found = true;
+  for (int vector = 0; vector < kPanelVectors; ++vector) {
+    is_found = is_found && FindExcess(panel, vector);
+  }
+  if (!is_found) {
+    *reinterpret_cast<int32_t*>(panel) = -1;
+    return Widen(panel);
+  }
+  for (int vector = 0; vector < kPanelVectors; ++vector) SplitExcess(panel, vector);
 }
 
 }  // namespace onnxifi::integer

@@ -7,6 +7,7 @@
 #include "backends/cpu/integer/requantize.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -42,11 +43,7 @@ HWY_INLINE Ints RoundToInts(Vec x) {
 // Instructions that access some of the lanes only.
 constexpr bool kHasPartialAccess = HWY_TARGET == HWY_AVX3;
 
-#if HWY_TARGET == HWY_AVX3
 constexpr int kRows = 8;
-#else
-constexpr int kRows = 4;
-#endif
 
 template <int rows>
 HWY_INLINE void RoundQuotients(const Quantizer& quantizer, const Vec* x, Ints* quotients) {
@@ -196,13 +193,23 @@ class Columns {
         _mm_mask_storeu_epi8(result, first, bytes_of(quotients[r]));
       }
 #else
+      int first = 0;
+#if HWY_TARGET == HWY_AVX2
+      const bool is_small = std::abs(last.zero_point) <= kMaxFourZeroPoint;
+      if (rows >= 4 && is_small && count_ >= static_cast<int64_t>(hn::Lanes(d))) {
+#pragma GCC unroll 2
+        for (; first + 4 <= rows; first += 4, result += 4 * block_.result_stride) {
+          StoreFour(quotients + first, result);
+        }
+      }
+#endif
       const hn::Rebind<Result, IntTag> narrow;
       const bool is_bounded =
           last.low != hwy::LimitsMin<Result>() || last.high != hwy::LimitsMax<Result>();
       const auto low = hn::Set(narrow, static_cast<Result>(last.low));
       const auto high = hn::Set(narrow, static_cast<Result>(last.high));
 #pragma GCC unroll 8
-      for (int r = 0; r < rows; ++r, result += block_.result_stride) {
+      for (int r = first; r < rows; ++r, result += block_.result_stride) {
         auto bytes = hn::DemoteTo(narrow, hn::Add(quotients[r], zero_point));
         if (is_bounded) bytes = hn::Min(hn::Max(bytes, low), high);
         StoreFirst(narrow, bytes, count_, result);
@@ -219,6 +226,39 @@ class Columns {
   }
 
  private:
+#if HWY_TARGET == HWY_AVX2
+  // Four rows of quotients in one vector of bytes. To saturate in 16 bits before such a zero point
+  // is added changes nothing that lies within a byte after it.
+  static constexpr int32_t kMaxFourZeroPoint = 255;
+  HWY_INLINE void StoreFour(const Ints* quotients, std::byte* result) const {
+    const Quantizer& last = how_.last;
+    const __m256i zero_point = _mm256_set1_epi16(static_cast<int16_t>(last.zero_point));
+    const auto pair = [&](Ints a, Ints b) HWY_ATTR {
+      return _mm256_adds_epi16(_mm256_packs_epi32(a.raw, b.raw), zero_point);
+    };
+    const __m256i first = pair(quotients[0], quotients[1]);
+    const __m256i second = pair(quotients[2], quotients[3]);
+    const __m256i low = _mm256_set1_epi8(static_cast<char>(last.low));
+    const __m256i high = _mm256_set1_epi8(static_cast<char>(last.high));
+    __m256i bytes;
+    if constexpr (std::is_signed_v<Result>) {
+      bytes = _mm256_packs_epi16(first, second);
+      bytes = _mm256_min_epi8(_mm256_max_epi8(bytes, low), high);
+    } else {
+      bytes = _mm256_packus_epi16(first, second);
+      bytes = _mm256_min_epu8(_mm256_max_epu8(bytes, low), high);
+    }
+    // Each half has four columns of every row.
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    bytes = _mm256_permutevar8x32_epi32(bytes, order);
+    HWY_ALIGN uint64_t of_rows[4];
+    _mm256_store_si256(reinterpret_cast<__m256i*>(of_rows), bytes);
+    for (int r = 0; r < 4; ++r, result += block_.result_stride) {
+      std::memcpy(result, of_rows + r, sizeof(of_rows[r]));
+    }
+  }
+#endif
+
   // Quantized, and what becomes of the byte.
   template <int rows>
   HWY_INLINE void LookUpReals(Vec* x) const {
@@ -280,12 +320,14 @@ class Columns {
 template <typename Result>
 void RunBlock(const Requantization& how, const SumBlock& block) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  // In as few passes of about equal height as there can be; the first ones have a row more.
+  const int64_t passes = (block.rows + kRows - 1) / kRows;
+  const int64_t height = passes == 1 ? block.rows : block.rows / std::max<int64_t>(1, passes);
+  const int64_t higher = block.rows - passes * height;
   for (int64_t column = 0; column < block.columns; column += lanes) {
     const Columns<Result> columns(how, block, column);
-    // In as few passes of about equal height as there can be.
-    int64_t passes = (block.rows + kRows - 1) / kRows;
-    for (int64_t row = 0; row < block.rows; --passes) {
-      const int64_t now = (block.rows - row + passes - 1) / passes;
+    for (int64_t row = 0, pass = 0; row < block.rows; ++pass) {
+      const int64_t now = height + (pass < higher ? 1 : 0);
       columns.RunRows(std::make_integer_sequence<int, kRows>(), row, now);
       row += now;
     }
