@@ -3,10 +3,11 @@
 // SelectGathered and its kernel: a convolution along any number of axes as a product of gathered
 // windows and packed weights. The depth is divided into blocks: of one, the panel of weights stays
 // in the L1 cache and the windows of a chunk stay in the L2 cache, and sums are added to those of
-// the block before. A result whose channels are not innermost, as a caller's, is turned chunk by
-// chunk.
+// the block before. Along one axis, windows are read where they lie, but for those that reach into
+// padding. A result whose channels are not innermost, as a caller's, is turned chunk by chunk.
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,6 +77,38 @@ bool PrefersChannelsFirst(const Windows& windows) {
          last.dilation == 1 && last.kernel > 1 && last.stride > 1;
 }
 
+// Windows that are pixels, one after the other, along one axis; others as they are.
+Windows MergePixels(const Windows& windows) {
+  Windows merged = windows;
+  merged.axes = {};
+  WindowAxis& pixels = merged.axes.back();
+  pixels.source_stride = windows.axes.back().source_stride;
+  for (size_t axis = kMaxSpatialAxes; axis-- > 0;) {
+    const WindowAxis& at = windows.axes[axis];
+    const bool is_next =
+        at.out == 1 || (at.stride == 1 && at.source_stride == pixels.in * pixels.source_stride);
+    if (at.kernel != 1 || at.pad != 0 || at.in != at.out || !is_next) return windows;
+    pixels.in = pixels.out = pixels.out * at.out;
+  }
+  return merged;
+}
+
+// Which windows are read where they lie: along one axis those inside the image, where a window's
+// channels lie side by side.
+Range WindowsInPlace(const Windows& windows) {
+  const auto& [z, y, x] = windows.axes;
+  const auto has_pixel_alone = [](const WindowAxis& axis) {
+    return axis.in == 1 && axis.out == 1 && axis.kernel == 1 && axis.pad == 0;
+  };
+  const bool is_dense = windows.channels == 1 || windows.channel_stride == 1;
+  if (!is_dense || windows.has_channels_first || !has_pixel_alone(z) || !has_pixel_alone(y)) {
+    return {};
+  }
+  const int64_t last = x.in + x.pad - (x.kernel - 1) * x.dilation - 1;  // where a window may begin
+  const int64_t begin = std::min(x.out, (std::max<int64_t>(x.pad, 0) + x.stride - 1) / x.stride);
+  return {begin, std::max(begin, last < 0 ? 0 : std::min(x.out, last / x.stride + 1))};
+}
+
 class BoundGathered final : public device::BoundKernel {
  public:
   // `convolution` has the used taps alone.
@@ -88,14 +121,34 @@ class BoundGathered final : public device::BoundKernel {
         source_(step.reads[0]),
         result_(step.writes[0]),
         batch_(step.domain[0]),
-        windows_(windows) {
+        windows_(MergePixels(windows)),
+        in_place_(WindowsInPlace(windows_)) {
     // A panel of a block takes half of the L1 cache, the windows of a chunk half of the L2 cache.
     block_depth_ = std::clamp<int64_t>(processor::L1Floats() / 2 / gemm::PanelColumns(), 64, 1024);
     block_depth_ = std::min(block_depth_, convolution.depth());
+    // Weights that no L2 cache holds are not read again for the windows at the edges.
+    if (!IsAllInPlace() &&
+        convolution.group * convolution.packed_size() > processor::L2Floats() / 2) {
+      in_place_ = {};
+    }
+    const WindowAxis& last_axis = windows_.axes.back();
+    const int64_t tap_step = last_axis.dilation * last_axis.source_stride;
+    if (in_place_.size() > 0 && last_axis.kernel > 1 && tap_step != convolution.in_channels) {
+      for (int64_t tap = 0; tap < last_axis.kernel; ++tap) pieces_.push_back(tap * tap_step);
+      // Whole pieces.
+      block_depth_ =
+          std::max<int64_t>(1, block_depth_ / convolution.in_channels) * convolution.in_channels;
+    }
     const int64_t most_rows = processor::L2Floats() / 2 / block_depth_;
     chunk_rows_ = std::max<int64_t>(1, most_rows / gemm::BlockRows()) * gemm::BlockRows();
-    chunk_rows_ = std::min(chunk_rows_, windows_.count());
     is_direct_ = result_.strides[1] == 1;
+    if (IsAllInPlace() && !is_direct_) {
+      // What a chunk reads and the rows that are turned then stay in a part of the L2 cache.
+      const int64_t row = convolution.depth() + convolution.out_channels;
+      const int64_t blocks = processor::L2Floats() / 8 / (row * gemm::BlockRows());
+      chunk_rows_ = std::min(chunk_rows_, std::max<int64_t>(4, blocks) * gemm::BlockRows());
+    }
+    chunk_rows_ = std::min(chunk_rows_, windows_.count());
     // Chunks of fewer windows than some blocks read the weights too often.
     const auto& [z, y, x] = windows_.axes;
     const int64_t last = (z.out - 1) * z.stride - z.pad + (z.kernel - 1) * z.dilation;
@@ -114,7 +167,7 @@ class BoundGathered final : public device::BoundKernel {
                              convolution_.panels()};
     const gemm::Grid grid = gemm::ChooseGrid(work, pool.thread_count());
     const int64_t part_floats =
-        chunk_rows_ * (block_depth_ + (is_direct_ ? 0 : convolution_.out_channels));
+        chunk_rows_ * (GatheredFloats() + (is_direct_ ? 0 : convolution_.out_channels));
     ONNXIFI_ASSIGN_OR_RETURN(const runtime::WorkMemory::Lease lease,
                              runtime_.work_memory().Lend(gemm::ThreadsOf(grid, pool) * part_floats *
                                                          static_cast<int64_t>(sizeof(float))));
@@ -127,7 +180,8 @@ class BoundGathered final : public device::BoundKernel {
         // A chunk's windows see the same frames.
         const int64_t frame =
             leaves_out_frames_ ? windows_.axes[1].out * windows_.axes[2].out : windows_.count();
-        const int64_t rows = std::min({chunk_rows_, part.end_block - row, frame - first % frame});
+        const int64_t rows = std::min(
+            {chunk_rows_, part.end_block - row, frame - first % frame, EndOfKind(first) - first});
         RunChunk(addresses, epilogue, image, first, rows, part, scratch + thread * part_floats);
         row += rows;
       }
@@ -136,9 +190,10 @@ class BoundGathered final : public device::BoundKernel {
   }
 
   std::string Detail() const override {
-    return std::string(leaves_out_frames_ ? "without frames of padding, " : "") + "chunks of " +
-           std::to_string(chunk_rows_) + ", depth " + std::to_string(convolution_.depth()) +
-           " in blocks of " + std::to_string(block_depth_) + ", " + processor::VectorName();
+    return std::string(leaves_out_frames_ ? "without frames of padding, " : "") +
+           (in_place_.size() > 0 ? "in place, " : "") + "chunks of " + std::to_string(chunk_rows_) +
+           ", depth " + std::to_string(convolution_.depth()) + " in blocks of " +
+           std::to_string(block_depth_) + ", " + processor::VectorName();
   }
 
  private:
@@ -163,7 +218,7 @@ class BoundGathered final : public device::BoundKernel {
         sums.addend_row = epilogue_.addend()->strides.back();
       }
       if (!is_direct_) {
-        float* const turned = scratch + chunk_rows_ * block_depth_;
+        float* const turned = scratch + chunk_rows_ * GatheredFloats();
         sums.data = turned;
         sums.row = columns;
       }
@@ -174,6 +229,17 @@ class BoundGathered final : public device::BoundKernel {
                     result_.strides[1]);
       }
     }
+  }
+
+  bool IsAllInPlace() const { return in_place_.size() == windows_.count(); }
+
+  // Of a window of a chunk.
+  int64_t GatheredFloats() const { return IsAllInPlace() ? 0 : block_depth_; }
+
+  // Behind the windows from `first` on that are read where they lie, or that are gathered, as it.
+  int64_t EndOfKind(int64_t first) const {
+    if (first < in_place_.begin) return in_place_.begin;
+    return first < in_place_.end ? in_place_.end : windows_.count();
   }
 
   // Of the depth of windows from `first` on, what is not of frames in the padding; of the first tap
@@ -202,7 +268,8 @@ class BoundGathered final : public device::BoundKernel {
     const Range used = UsedDepth(first);
     for (int64_t depth = used.begin; depth < used.end; depth += block_depth_) {
       const int64_t end_depth = std::min(used.end, depth + block_depth_);
-      windows_.Gather(source, first, rows, depth, end_depth, scratch);
+      gemm::Product product = ReadWindows(source, first, rows, {depth, end_depth}, scratch);
+      product.c_stride = sums.row;
       for (int64_t panel = part.first_panel; panel < part.end_panel; ++panel) {
         const int64_t column = panel * gemm::PanelColumns();
         // The summand is added to the first block, all else to the last.
@@ -216,15 +283,9 @@ class BoundGathered final : public device::BoundKernel {
           own.addend = sums.addend + column;
           own.addend_stride = sums.addend_row;
         }
-        gemm::Product product = {scratch,
-                                 end_depth - depth,
-                                 block_at(panel, depth),
-                                 sums.data + column,
-                                 sums.row,
-                                 rows,
-                                 end_depth - depth,
-                                 std::min(gemm::PanelColumns(), columns - column),
-                                 {}};
+        product.b = block_at(panel, depth);
+        product.c = sums.data + column;
+        product.columns = std::min(gemm::PanelColumns(), columns - column);
         if (is_far) {
           product.next_b = panel + 1 < part.end_panel ? block_at(panel + 1, depth)
                                                       : block_at(part.first_panel, end_depth);
@@ -232,6 +293,32 @@ class BoundGathered final : public device::BoundKernel {
         gemm::Multiply(product, own, 0, 1);
       }
     }
+  }
+
+  // The side of a product that is some depth of windows [first, first + rows) of the image at
+  // `source`, which are all in place or all gathered.
+  gemm::Product ReadWindows(const float* source, int64_t first, int64_t rows, const Range& depth,
+                            float* scratch) const {
+    gemm::Product product = {};
+    product.rows = rows;
+    product.depth = depth.size();
+    if (first < in_place_.begin || first >= in_place_.end) {
+      windows_.Gather(source, first, rows, depth.begin, depth.end, scratch);
+      product.a = scratch;
+      product.a_stride = depth.size();
+      return product;
+    }
+    const WindowAxis& x = windows_.axes.back();
+    product.a = source + (first * x.stride - x.pad) * x.source_stride;
+    product.a_stride = x.stride * x.source_stride;
+    if (pieces_.empty()) {
+      product.a += depth.begin;
+      return product;
+    }
+    product.depth = convolution_.in_channels;
+    product.pieces = std::span(pieces_).subspan(static_cast<size_t>(depth.begin / product.depth),
+                                                static_cast<size_t>(depth.size() / product.depth));
+    return product;
   }
 
   static float* At(device::Addresses addresses, const device::BoundView& view, int64_t image,
@@ -247,6 +334,8 @@ class BoundGathered final : public device::BoundKernel {
   const device::BoundView source_, result_;
   const int64_t batch_;
   const Windows windows_;
+  Range in_place_;               // the windows that are read where they lie
+  std::vector<int64_t> pieces_;  // of these, the taps, where a window is not one piece
   int64_t block_depth_ = 1, chunk_rows_ = 1;
   // Whether products write the result where it is: its channels lie innermost.
   bool is_direct_ = true;
