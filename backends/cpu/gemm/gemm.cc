@@ -28,6 +28,7 @@
 
 #include "backends/cpu/gemm/epilogue-inl.h"
 #include "backends/cpu/gemm/partial-inl.h"
+#include "backends/cpu/gemm/sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::gemm {
@@ -72,16 +73,6 @@ HWY_INLINE void PrefetchToWrite(const float* address) {
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
 
-// Whether half a vector takes less time than a whole one: it does where the units are half as wide
-// as the vectors, and nowhere takes more. A last vector that is at most half full is computed so.
-#if HWY_MAX_BYTES == 64
-constexpr bool kHasHalves = true;
-using HalfTag = hn::Half<Tag>;
-#else
-constexpr bool kHasHalves = false;
-using HalfTag = Tag;
-#endif
-
 // The rows and columns of C that one call computes, and where their factors are.
 struct Block {
   const float* a;
@@ -100,51 +91,6 @@ struct Block {
   bool is_c_far;        // whether C is too large for caches
 };
 
-// What is asked once per block and not per vector: where the depth is small, that counts.
-template <int rows, int vectors>
-HWY_INLINE void StoreSums(const Block& block, const Epilogue& epilogue, Vec (&sum)[rows][vectors]) {
-  const Tag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t addend_stride = epilogue.addend_stride;
-  // Of the last vector's lanes, those that are columns; of others all are.
-  const int64_t count = block.columns - (vectors - 1) * lanes;
-  const bool is_whole = count == lanes;
-  if (block.addend != nullptr) {
-#pragma GCC unroll 3
-    for (int v = 0; v < vectors; ++v) {
-      const float* addend = block.addend + v * lanes;
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r) {
-        sum[r][v] = hn::Add(sum[r][v], is_whole || v + 1 < vectors
-                                           ? hn::LoadU(d, addend + r * addend_stride)
-                                           : LoadFirst(d, addend + r * addend_stride, count));
-      }
-    }
-  }
-  Activate(d, epilogue, [&](auto activated) HWY_ATTR {
-#pragma GCC unroll 3
-    for (int v = 0; v < vectors; ++v) {
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r) sum[r][v] = activated(sum[r][v]);
-    }
-  });
-  // Not read again behind each store, which might be to it for all that is known.
-  float* const c = block.c;
-  const int64_t stride = block.c_stride;
-#pragma GCC unroll 3
-  for (int v = 0; v < vectors; ++v) {
-    if (is_whole || v + 1 < vectors) {
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r) hn::StoreU(sum[r][v], d, c + r * stride + v * lanes);
-    } else {
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r) {
-        StoreFirst(d, sum[r][v], c + r * stride + v * lanes, count);
-      }
-    }
-  }
-}
-
 // `is_b_near`: it comes to the caches at once, and nothing of it is prefetched. `has_half`: of the
 // last vector the lower half alone has columns.
 template <int rows, int vectors, bool is_b_near, bool has_half>
@@ -157,11 +103,7 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
   hn::Vec<decltype(dh)> half[rows];
 #pragma GCC unroll 3
   for (int v = 0; v < vectors; ++v) {
-    Vec start = hn::Zero(d);
-    if (block.bias != nullptr) {
-      start = v + 1 < vectors ? hn::LoadU(d, block.bias + v * lanes)
-                              : LoadFirst(d, block.bias + v * lanes, block.columns - v * lanes);
-    }
+    const Vec start = StartOf(d, block.bias, v, block.columns);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
       if (v < kWhole) {
@@ -250,7 +192,7 @@ HWY_NOINLINE void MultiplyBlock(const Block& block, const Epilogue& epilogue) {
     for (int r = 0; r < rows; ++r) sum[r][kWhole] = hn::ZeroExtendVector(d, half[r]);
   }
 #endif
-  StoreSums<rows, vectors>(block, epilogue, sum);
+  StoreSums(d, epilogue, block.addend, block.columns, block.c, block.c_stride, sum);
 }
 
 constexpr int MaxRows(int vectors) { return vectors > kVectors ? kRowsOfThree : kRows; }
