@@ -206,6 +206,18 @@ void TransposeBlocks(const T* source, int64_t source_stride, T* target, int64_t 
 
 #endif
 
+// After how many columns all rows of the target, as a caller's that begin anywhere, are at whole
+// vectors; 0 where they never are, and where few columns would be left.
+int64_t ColumnsToAlign(const uint32_t* target, int64_t target_stride, int64_t columns) {
+  constexpr int64_t kMinVectors = 8;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint32_t>()));
+  const auto address = reinterpret_cast<uintptr_t>(target);
+  if (address % sizeof(uint32_t) != 0 || target_stride % lanes != 0) return 0;
+  if (columns < kMinVectors * lanes) return 0;
+  const auto behind = static_cast<int64_t>(address / sizeof(uint32_t)) % lanes;
+  return (lanes - behind) % lanes;
+}
+
 void TransposeTyped(const std::byte* source, int64_t source_stride, std::byte* target,
                     int64_t target_stride, int64_t rows, int64_t columns, int64_t element_bytes) {
   switch (element_bytes) {
@@ -218,7 +230,10 @@ void TransposeTyped(const std::byte* source, int64_t source_stride, std::byte* t
     case 4: {
       const auto* from = reinterpret_cast<const uint32_t*>(source);
       auto* to = reinterpret_cast<uint32_t*>(target);
-      const int64_t done = TransposeVectors(from, source_stride, to, target_stride, rows, columns);
+      int64_t done = ColumnsToAlign(to, target_stride, columns);
+      TransposeBlocks(from, source_stride, to, target_stride, rows, done);
+      done += TransposeVectors(from + done * source_stride, source_stride, to + done, target_stride,
+                               rows, columns - done);
       return TransposeBlocks(from + done * source_stride, source_stride, to + done, target_stride,
                              rows, columns - done);
     }

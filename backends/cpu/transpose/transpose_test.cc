@@ -19,12 +19,15 @@
 namespace onnxifi::transpose {
 namespace {
 
-// Rows of the target begin at lines, or anywhere.
+// Where rows of the target begin: all at lines, all as far behind one, or anywhere.
+enum class Begin : uint8_t { kAtLines, kBehindLines, kAnywhere };
+
 template <typename T>
-void CheckTranspose(int64_t rows, int64_t columns, bool is_in_lines) {
+void CheckTranspose(int64_t rows, int64_t columns, Begin begin) {
   constexpr int64_t kLine = 64 / sizeof(T);
   const int64_t source_stride = rows + 3;
-  const int64_t target_stride = is_in_lines ? (columns / kLine + 1) * kLine : columns + 5;
+  const int64_t target_stride =
+      begin == Begin::kAnywhere ? columns + 5 : (columns / kLine + 1) * kLine;
   std::vector<T> source(static_cast<size_t>(columns * source_stride));
   std::iota(source.begin(), source.end(), static_cast<T>(1));
   const T untouched = static_cast<T>(99);
@@ -33,7 +36,7 @@ void CheckTranspose(int64_t rows, int64_t columns, bool is_in_lines) {
   void* place = memory.data();
   size_t room = memory.size() * sizeof(T);
   std::align(64, expected.size() * sizeof(T), place, room);
-  T* const target = static_cast<T*>(place) + (is_in_lines ? 0 : 1);
+  T* const target = static_cast<T*>(place) + (begin == Begin::kAtLines ? 0 : 3);
   std::copy(expected.begin(), expected.end(), target);
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
@@ -51,12 +54,12 @@ TEST(TransposeTest, PutsColumnsIntoRows) {
   processor::ForEachTarget([](const char* target) {
     SCOPED_TRACE(target);
     for (int64_t rows : {1, 3, 4, 8, 15, 16, 17, 33, 64}) {
-      for (int64_t columns : {1, 2, 4, 5, 8, 16, 19, 32, 67}) {
-        for (const bool is_in_lines : {false, true}) {
-          CheckTranspose<uint8_t>(rows, columns, is_in_lines);
-          CheckTranspose<uint16_t>(rows, columns, is_in_lines);
-          CheckTranspose<uint32_t>(rows, columns, is_in_lines);
-          CheckTranspose<uint64_t>(rows, columns, is_in_lines);
+      for (int64_t columns : {1, 2, 4, 5, 8, 16, 19, 32, 67, 150}) {
+        for (const Begin begin : {Begin::kAtLines, Begin::kBehindLines, Begin::kAnywhere}) {
+          CheckTranspose<uint8_t>(rows, columns, begin);
+          CheckTranspose<uint16_t>(rows, columns, begin);
+          CheckTranspose<uint32_t>(rows, columns, begin);
+          CheckTranspose<uint64_t>(rows, columns, begin);
         }
       }
     }
