@@ -3,10 +3,15 @@
 // Casts that need no table of cases. Plain loops that the compiler turns into each target's vector
 // code: between integers, from integers to floats, between floats. In vectors: to and from the
 // 16-bit floats and narrower ones; from float32 and float64 to integers, in vectors whose lanes are
-// all in the range of int32.
+// all in the range of int32. Between a narrow float and any type but float32: two casts, by way of
+// float32.
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <type_traits>
 
+#include "backends/core/reference/column.h"
 #include "backends/core/tensor/float_format.h"
 #include "backends/core/tensor/native_type.h"
 #include "backends/core/tensor/truncation.h"
@@ -260,7 +265,105 @@ Loop FindFromInteger(ElementType to) {
   return integer != nullptr ? integer : FindWide<From>(to);
 }
 
+// float64 as float32, with what is lost in the lowest bit, so that a second rounding is right: as
+// tensor::CastScalar has it.
+inline float RoundToOdd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const auto back = static_cast<double>(nearest);
+  const auto bits = std::bit_cast<uint32_t>(nearest);
+  const uint32_t is_above = std::fabs(back) > std::fabs(value) ? 1 : 0;
+  // Of what is no number neither comparison is true.
+  const bool is_inexact = back < value || back > value;
+  return std::bit_cast<float>(is_inexact ? (bits - is_above) | 1 : bits);
+}
+
+// An integer of 64 bits likewise as float64.
+template <typename From>
+inline double RoundToOddDouble(From value) {
+  constexpr uint64_t kDropped = (uint64_t{1} << 11) - 1;
+  const bool is_negative = std::is_signed_v<From> && value < 0;
+  const uint64_t bits = static_cast<uint64_t>(value);
+  const uint64_t magnitude = is_negative ? ~bits + 1 : bits;
+  const uint64_t sticky = (magnitude & kDropped) != 0 ? kDropped + 1 : 0;
+  const uint64_t kept = magnitude >> 53 == 0 ? magnitude : (magnitude & ~kDropped) | sticky;
+  const auto rounded = static_cast<double>(kept);
+  return is_negative ? -rounded : rounded;
+}
+
+template <typename From>
+void RunToOdd(const LoopOperands& operands) {
+  if constexpr (std::is_integral_v<From> && sizeof(From) == sizeof(uint64_t)) {
+    ForEach<From, float>(operands, [](From x) { return RoundToOdd(RoundToOddDouble(x)); });
+  } else {
+    ForEach<From, float>(operands, [](From x) { return RoundToOdd(static_cast<double>(x)); });
+  }
+}
+
+// The numbers of another type as float32, on their way to a float that is narrower: rounded so that
+// the second rounding gives what one would.
+Loop FindOnTheWay(ElementType from, ElementType to) {
+  switch (from) {
+    case ElementType::kFloat16:
+      return kFromFloat16;
+    case ElementType::kBfloat16:
+      return RunFromBfloat16;
+    case ElementType::kFloat64:
+      return RunToOdd<double>;
+    case ElementType::kBool:
+      return RunCast<uint8_t, float>;
+    default:
+      break;
+  }
+  if (const Loop narrow = FindFromNarrow(from); narrow != nullptr) return narrow;
+  return tensor::VisitInteger(from, [to]<typename From>(From) -> Loop {
+    // All integers that float16 tells apart, and where it ends, are numbers of float32.
+    if (sizeof(From) <= sizeof(uint16_t) || to == ElementType::kFloat16)
+      return RunCast<From, float>;
+    return RunToOdd<From>;
+  });
+}
+
+Loop FindCast(ElementType from, ElementType to);
+
+// Two casts, in blocks that stay in the L1 cache between them.
+void RunByWayOfFloat32(const LoopOperands& operands) {
+  constexpr int64_t kBlock = 512;
+  HWY_ALIGN float between[kBlock];
+  const Loop first = FindOnTheWay(operands.from_type, operands.type);
+  const Loop second = FindCast(ElementType::kFloat32, operands.type);
+  const int64_t from_bytes = reference::LaneBytes(operands.from_type);
+  const int64_t to_bytes = reference::LaneBytes(operands.type);
+  auto* const floats = reinterpret_cast<std::byte*>(between);
+  for (int64_t begin = 0; begin < operands.lanes; begin += kBlock) {
+    const int64_t lanes = std::min(kBlock, operands.lanes - begin);
+    first({floats,
+           {operands.inputs[0] + begin * from_bytes, nullptr, nullptr},
+           lanes,
+           0,
+           ElementType::kFloat32,
+           operands.from_type});
+    second({operands.result + begin * to_bytes,
+            {floats, nullptr, nullptr},
+            lanes,
+            operands.payload,
+            operands.type,
+            ElementType::kFloat32});
+  }
+}
+
+// Null where one of the two has no loop.
+Loop FindByWayOfFloat32(ElementType from, ElementType to) {
+  const bool is_known = from != ElementType::kFloat32 && to != ElementType::kFloat32 &&
+                        from != to && FindOnTheWay(from, to) != nullptr &&
+                        FindCast(ElementType::kFloat32, to) != nullptr;
+  return is_known ? RunByWayOfFloat32 : nullptr;
+}
+
 Loop FindCast(ElementType from, ElementType to) {
+  if (from != ElementType::kFloat32 && from != to && tensor::IsFloat(to) &&
+      to != ElementType::kFloat32 && to != ElementType::kFloat64) {
+    return FindByWayOfFloat32(from, to);
+  }
   switch (from) {
     case ElementType::kFloat32:
       if (to == ElementType::kFloat16) return kToFloat16;
@@ -272,14 +375,14 @@ Loop FindCast(ElementType from, ElementType to) {
       if (const Loop truncate = FindTruncate<double>(to); truncate != nullptr) return truncate;
       return FindWide<double>(to);
     case ElementType::kFloat16:
-      return to == ElementType::kFloat32 ? kFromFloat16 : nullptr;
+      return to == ElementType::kFloat32 ? kFromFloat16 : FindByWayOfFloat32(from, to);
     case ElementType::kBfloat16:
-      return to == ElementType::kFloat32 ? RunFromBfloat16 : nullptr;
+      return to == ElementType::kFloat32 ? RunFromBfloat16 : FindByWayOfFloat32(from, to);
     case ElementType::kBool:
       return FindFromInteger<uint8_t>(to);
     default:
-      if (to == ElementType::kFloat32) {
-        if (const Loop narrow = FindFromNarrow(from); narrow != nullptr) return narrow;
+      if (const Loop narrow = FindFromNarrow(from); narrow != nullptr) {
+        return to == ElementType::kFloat32 ? narrow : FindByWayOfFloat32(from, to);
       }
       return tensor::VisitInteger(
           from, [to]<typename From>(From) -> Loop { return FindFromInteger<From>(to); });

@@ -8,10 +8,14 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
+#include <string>
+#include <type_traits>
 #include <vector>
 
+#include "backends/core/tensor/convert.h"
 #include "backends/core/tensor/float_format.h"
 #include "backends/core/tensor/truncation.h"
 #include "backends/cpu/engine/code.h"
@@ -191,6 +195,106 @@ TEST(CastLoopsTest, ToAndFromFloatsOfEightBitsAndLessAsOneByOne) {
     ExpectNarrowed<tensor::Float6E2M3Format>(ElementType::kFloat6E2M3);
     ExpectNarrowed<tensor::Float6E3M2Format>(ElementType::kFloat6E3M2);
     ExpectNarrowed<tensor::Float4E2M1Format>(ElementType::kFloat4E2M1);
+  });
+}
+
+// Any bits of the type; of wide ones also those that the first of two roundings would put on a tie
+// of the second.
+template <typename From>
+std::vector<From> BitsOf() {
+  std::vector<From> all;
+  std::mt19937_64 random(3);
+  for (int k = 0; k < 3000; ++k) {
+    uint64_t bits = random();
+    // Small numbers, too.
+    if (k % 3 == 1) bits >>= random() % 60;
+    From number;
+    std::memcpy(&number, &bits, sizeof(number));
+    if constexpr (sizeof(From) == sizeof(double)) {
+      if (k % 3 == 2) {
+        const double tie = (1 + static_cast<double>(2 * (k % 64) + 1) / (k % 2 == 0 ? 256 : 2048)) *
+                           std::ldexp(1.0, k % 40 - 20);
+        const double beside = std::is_integral_v<From> ? std::ldexp(tie, 40) : tie;
+        number = static_cast<From>(beside + std::ldexp(beside, -45) * (k % 5 - 2));
+      }
+    }
+    all.push_back(number);
+  }
+  return all;
+}
+
+// As tensor::CastScalar, element by element.
+template <typename From, typename To>
+void ExpectAsScalars(ElementType from_type, ElementType to_type) {
+  SCOPED_TRACE(std::string(tensor::Name(from_type)) + " to " + std::string(tensor::Name(to_type)));
+  std::vector<From> numbers = BitsOf<From>();
+  if constexpr (std::is_same_v<From, uint8_t>) {
+    if (from_type == ElementType::kBool) {
+      for (From& number : numbers) number = number % 2;
+    }
+  }
+  if (FindCastLoop(from_type, to_type) == nullptr) {
+    // What Highway would have to compute.
+    EXPECT_TRUE(from_type == ElementType::kFloat16 || to_type == ElementType::kFloat16);
+    return;
+  }
+  for (const int64_t lanes : {0, 1, 7, 64, 511, 512, 513, 2999}) {
+    for (const bool saturate : {false, true}) {
+      const auto found = Converted<To>(from_type, to_type, numbers.data(), lanes, saturate);
+      for (size_t k = 0; k < found.size(); ++k) {
+        const tensor::Scalar number =
+            tensor::LoadScalar(from_type, reinterpret_cast<const std::byte*>(&numbers[k]), 0);
+        const tensor::Scalar cast = tensor::CastScalar(from_type, to_type, number, saturate,
+                                                       tensor::Rounding::kNearestEven);
+        To expected;
+        tensor::StoreScalar(to_type, reinterpret_cast<std::byte*>(&expected), 0, cast);
+        const bool is_nan = tensor::IsFloat(to_type) && std::isnan(cast.f);
+        if (is_nan) {
+          const auto* const bytes = reinterpret_cast<const std::byte*>(&found[k]);
+          ASSERT_TRUE(std::isnan(tensor::LoadScalar(to_type, bytes, 0).f)) << k;
+        } else {
+          ASSERT_EQ(found[k], expected) << k << " of " << lanes;
+        }
+      }
+    }
+  }
+}
+
+template <typename From>
+void ExpectToNarrow(ElementType from_type) {
+  for (const ElementType half : {ElementType::kFloat16, ElementType::kBfloat16}) {
+    if (half != from_type) ExpectAsScalars<From, uint16_t>(from_type, half);
+  }
+  ExpectAsScalars<From, uint8_t>(from_type, ElementType::kFloat8E5M2);
+}
+
+template <typename From>
+void ExpectFromNarrow(ElementType from_type) {
+  ExpectAsScalars<From, double>(from_type, ElementType::kFloat64);
+  ExpectAsScalars<From, int64_t>(from_type, ElementType::kInt64);
+  ExpectAsScalars<From, uint64_t>(from_type, ElementType::kUint64);
+  ExpectAsScalars<From, int32_t>(from_type, ElementType::kInt32);
+  ExpectAsScalars<From, uint8_t>(from_type, ElementType::kUint8);
+  ExpectAsScalars<From, uint8_t>(from_type, ElementType::kBool);
+}
+
+TEST(CastLoopsTest, ByWayOfFloat32AsOneByOne) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    ExpectToNarrow<double>(ElementType::kFloat64);
+    ExpectToNarrow<int64_t>(ElementType::kInt64);
+    ExpectToNarrow<uint64_t>(ElementType::kUint64);
+    ExpectToNarrow<int32_t>(ElementType::kInt32);
+    ExpectToNarrow<uint32_t>(ElementType::kUint32);
+    ExpectToNarrow<int16_t>(ElementType::kInt16);
+    ExpectToNarrow<uint8_t>(ElementType::kUint8);
+    ExpectToNarrow<uint8_t>(ElementType::kBool);
+    for (const ElementType half : {ElementType::kFloat16, ElementType::kBfloat16}) {
+      ExpectToNarrow<uint16_t>(half);
+      ExpectFromNarrow<uint16_t>(half);
+    }
+    ExpectFromNarrow<uint8_t>(ElementType::kFloat8E4M3Fn);
+    ExpectAsScalars<uint8_t, uint16_t>(ElementType::kFloat8E4M3Fn, ElementType::kFloat16);
   });
 }
 
