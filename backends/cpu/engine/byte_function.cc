@@ -80,6 +80,12 @@ constexpr int64_t kBytes = 256;
 constexpr int64_t kPart = 4096;
 // Elements that are worth a table.
 constexpr int64_t kMinElements = 4 * kBytes;
+// Picoseconds to look one element up, and a byte where vectors do it.
+constexpr int64_t kLookUp = 400;
+constexpr int64_t kLookUpInVectors = 40;
+// What floats have to cost to be worth a table: costs of expressions count operations one by one,
+// of which several are done at once.
+constexpr int64_t kMinCost = 1000;
 
 bool IsByte(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUint8; }
 
@@ -167,7 +173,7 @@ class BoundByteFunction final : public device::BoundKernel {
     // At any address.
     std::byte* const to = addresses[static_cast<size_t>(to_.buffer)] + to_.offset * kResultBytes;
     // Picoseconds.
-    const int64_t cost = kPart * (HasVectors() ? 40 : 400);
+    const int64_t cost = kPart * (HasVectors() ? kLookUpInVectors : kLookUp);
     return runtime_.For((count_ + kPart - 1) / kPart, cost,
                         [&](int64_t begin, int64_t end, std::byte* /*scratch*/) {
                           const int64_t first = begin * kPart;
@@ -230,10 +236,11 @@ base::Result<std::unique_ptr<device::BoundKernel>> BindTable(const device::Bound
 
 base::Result<std::unique_ptr<device::BoundKernel>> BindByteFunction(const device::BoundStep& step,
                                                                     device::Addresses constants,
-                                                                    const RunMap& run,
+                                                                    int64_t cost, const RunMap& run,
                                                                     Runtime& runtime) {
   std::unique_ptr<device::BoundKernel> none;
   if (tensor::ElementCount(step.domain) < kMinElements) return none;
+  if (step.writes[0].type == ElementType::kFloat32 && cost < kMinCost) return none;
   const int argument = FindArgument(step, constants);
   if (argument < 0) return none;
   if (!AreFlat(step.reads[static_cast<size_t>(argument)], step.writes[0], step.domain)) return none;

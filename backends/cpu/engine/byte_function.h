@@ -7,6 +7,7 @@
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_BYTE_FUNCTION_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_BYTE_FUNCTION_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -19,11 +20,12 @@ namespace onnxifi::engine {
 using RunMap =
     std::function<base::Status(const device::BoundStep& step, device::Addresses addresses)>;
 
-// Null where `step` is anything else, its numbers are not constant, or it has so few elements that
-// the table would be most of the work. `runtime` outlives what is returned. What `run` says.
+// Null where `step` is anything else, its numbers are not constant, it has so few elements that the
+// table would be most of the work, or floats that take less than looking them up: `cost`, the
+// picoseconds of an element without a table. `runtime` outlives what is returned. What `run` says.
 base::Result<std::unique_ptr<device::BoundKernel>> BindByteFunction(const device::BoundStep& step,
                                                                     device::Addresses constants,
-                                                                    const RunMap& run,
+                                                                    int64_t cost, const RunMap& run,
                                                                     Runtime& runtime);
 
 }  // namespace onnxifi::engine

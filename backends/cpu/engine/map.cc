@@ -287,7 +287,8 @@ class MapKernel final : public device::Kernel {
     };
     std::unique_ptr<device::BoundKernel> bound;
     ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&]() -> base::Status {
-      ONNXIFI_ASSIGN_OR_RETURN(bound, BindByteFunction(step, constants, run, runtime_));
+      ONNXIFI_ASSIGN_OR_RETURN(
+          bound, BindByteFunction(step, constants, code_->elements.cost(), run, runtime_));
       if (bound == nullptr && code_->weighted_rows) {
         bound = BindWeightedRows(code_->weighted_rows, step, runtime_);
       }
