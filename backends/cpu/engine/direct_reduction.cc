@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DirectReduction: what is recognised, and the walk over tiles of results. Results are the
-// reference's: in parts where it reduces in parts, which only rows do here, else one element after
-// the other.
+// reference's: in parts where it reduces in parts, else one element after the other.
 
 #include "backends/cpu/engine/direct_reduction.h"
 
@@ -90,13 +89,12 @@ class BoundDirectReduction final : public device::BoundKernel {
     constexpr int64_t kTileElements = 1 << 13;
     constexpr int64_t kMinColumns = 8;
     int64_t results = std::max<int64_t>(1, kTileElements / count);
-    if (is_in_parts) {
-      if (element_step_ != 1) return false;
+    if (is_in_parts && element_step_ == 1) {
       row_reduction_ = FindRowReduction(reduction_.op, kFloat32);
     } else {
       if (reduced_begin_ == 0 || result_step_ != 1) return false;
       if (grid_.extent(reduced_begin_ - 1) < kMinColumns) return false;
-      column_reduction_ = FindColumnReduction(reduction_.op, kFloat32);
+      column_reduction_ = FindColumnReduction(reduction_.op, kFloat32, is_in_parts);
       results = std::clamp<int64_t>(results, 256, 1024);
     }
     if (row_reduction_ == nullptr && column_reduction_ == nullptr) return false;

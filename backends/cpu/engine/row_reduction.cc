@@ -5,6 +5,9 @@
 
 #include "backends/cpu/engine/row_reduction.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/engine/row_reduction.cc"
 #include <hwy/foreach_target.h>
@@ -101,16 +104,70 @@ void ReduceColumns(const float* elements, int64_t step, int64_t count, int64_t l
   for (; k < count; ++k) ReduceElements<1, Operation>(elements + k * step, step, lanes, states);
 }
 
-ColumnReduction FindOfColumns(program::ExprOp op) {
+// As ReduceRow, of lanes that are different results: a block of lanes at a time, whose parts are
+// joined in the L1 cache.
+template <class Operation>
+void ReduceColumnsInParts(const float* elements, int64_t step, int64_t count, int64_t lanes,
+                          float* states) {
+  constexpr int64_t kBlock = 128;
+  constexpr int64_t kHalf = reference::kBlock / 2;
+  const RowTag d;
+  HWY_ALIGN float joined[kHalf][kBlock];
+  for (int64_t first = 0; first < lanes; first += kBlock) {
+    const int64_t block = std::min(kBlock, lanes - first);
+    // load(row, n): the elements of a row at lane n of the block.
+    const auto reduce = [&](int64_t n, auto load) HWY_ATTR {
+      const RowVec begin = load(states + first, n);
+      const auto part = [&](int64_t k) HWY_ATTR {
+        RowVec held = begin;
+        for (; k < count; k += reference::kBlock) {
+          held = Operation()(d, held, load(elements + k * step + first, n));
+        }
+        return held;
+      };
+      for (int64_t p = 0; p < std::min(kHalf, count); ++p) {
+        RowVec held = part(p);
+        if (p + kHalf < count) held = Operation()(d, held, part(p + kHalf));
+        hn::Store(held, d, joined[p] + n);
+      }
+    };
+    int64_t n = 0;
+    for (; n + kRowLanes <= block; n += kRowLanes) {
+      reduce(n, [&](const float* row, int64_t at) HWY_ATTR { return hn::LoadU(d, row + at); });
+    }
+    if (n < block) {
+      reduce(n, [&](const float* row, int64_t at)
+                    HWY_ATTR { return LoadFirst(d, row + at, block - at); });
+    }
+    int64_t parts = std::min(kHalf, count);
+    for (int64_t half = kHalf / 2; half > 0; half /= 2) {
+      for (int64_t p = 0; p + half < parts; ++p) {
+        for (n = 0; n < block; n += kRowLanes) {
+          const RowVec held = hn::Load(d, joined[p] + n);
+          hn::Store(Operation()(d, held, hn::Load(d, joined[p + half] + n)), d, joined[p] + n);
+        }
+      }
+      parts = std::min(parts, half);
+    }
+    std::copy_n(joined[0], block, states + first);
+  }
+}
+
+template <class Operation>
+ColumnReduction ColumnsBy(bool is_in_parts) {
+  return is_in_parts ? ReduceColumnsInParts<Operation> : ReduceColumns<Operation>;
+}
+
+ColumnReduction FindOfColumns(program::ExprOp op, bool is_in_parts) {
   switch (op) {
     case program::ExprOp::kAdd:
-      return ReduceColumns<Sum>;
+      return ColumnsBy<Sum>(is_in_parts);
     case program::ExprOp::kMul:
-      return ReduceColumns<Product>;
+      return ColumnsBy<Product>(is_in_parts);
     case program::ExprOp::kMax:
-      return ReduceColumns<FloatMaximum>;
+      return ColumnsBy<FloatMaximum>(is_in_parts);
     case program::ExprOp::kMin:
-      return ReduceColumns<FloatMinimum>;
+      return ColumnsBy<FloatMinimum>(is_in_parts);
     default:
       return nullptr;
   }
@@ -159,9 +216,10 @@ RowReduction FindRowReduction(program::ExprOp op, tensor::ElementType type) {
   return HWY_DYNAMIC_DISPATCH(FindReduction)(op);
 }
 
-ColumnReduction FindColumnReduction(program::ExprOp op, tensor::ElementType type) {
+ColumnReduction FindColumnReduction(program::ExprOp op, tensor::ElementType type,
+                                    bool is_in_parts) {
   if (type != tensor::ElementType::kFloat32) return nullptr;
-  return HWY_DYNAMIC_DISPATCH(FindOfColumns)(op);
+  return HWY_DYNAMIC_DISPATCH(FindOfColumns)(op, is_in_parts);
 }
 
 void SpreadOverRows(const std::byte* values, int64_t lane_bytes, int64_t rows, int64_t count,

@@ -25,10 +25,10 @@ using RowReduction = void (*)(const std::byte* elements, int64_t rows, int64_t c
 RowReduction FindRowReduction(program::ExprOp op, tensor::ElementType type);
 
 // states[lanes] are those to begin with, and then what elements[count, lanes], of which those of a
-// lane are `step` apart, reduce to one after the other.
+// lane are `step` apart, reduce to: one after the other, or in parts as rows are.
 using ColumnReduction = void (*)(const float* elements, int64_t step, int64_t count, int64_t lanes,
                                  float* states);
-ColumnReduction FindColumnReduction(program::ExprOp op, tensor::ElementType type);
+ColumnReduction FindColumnReduction(program::ExprOp op, tensor::ElementType type, bool is_in_parts);
 
 // target[rows, count]: every element of a row is the row's value.
 void SpreadOverRows(const std::byte* values, int64_t lane_bytes, int64_t rows, int64_t count,
