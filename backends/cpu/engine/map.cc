@@ -16,6 +16,7 @@
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/byte_function.h"
 #include "backends/cpu/engine/frame.h"
+#include "backends/cpu/engine/gathered_elements.h"
 #include "backends/cpu/engine/recipe.h"
 #include "backends/cpu/engine/row_loads.h"
 #include "backends/cpu/engine/transposed_copy.h"
@@ -295,6 +296,7 @@ class MapKernel final : public device::Kernel {
       if (bound == nullptr && code_->weighted_rows) {
         bound = BindWeightedPoints(code_->weighted_rows, step, runtime_);
       }
+      if (bound == nullptr) bound = BindGatheredElements(step, runtime_);
       if (bound == nullptr) bound = BindTransposedCopy(code_->elements, step, runtime_);
       if (bound == nullptr) bound = std::make_unique<BoundMap>(code_, step, runtime_);
       return base::Ok();

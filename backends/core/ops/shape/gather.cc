@@ -93,12 +93,15 @@ Status LowerGatherElements(Lowering& lowering) {
 
   StepBuilder map(lowering, indices.shape);
   std::vector<Expr> at;
+  std::vector<int> checked;
   for (int k = 0; k < data.rank(); ++k) {
     at.push_back(k == axis ? WrapNegative(map, map.Read(indices), data.shape[axis])
                            : map.Coordinate(k));
+    // The indices may be longer than the data along other axes, too.
+    const Dim is_longer = Less(data.shape[k], indices.shape[k]);
+    if (k == axis || !(is_longer == Dim(0))) checked.push_back(k);
   }
-  // Other axes too: the indices may be longer than the data there.
-  lowering.Set(0, map.WriteMap(map.ReadAt(data, at), data.type()));
+  lowering.Set(0, map.WriteMap(ReadGuarded(map, data, at, checked), data.type()));
   return base::Ok();
 }
 
