@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kinds of reduction: Maximum, MaximumOfBytes, MaximumOfBfloat16, Average. Each has
+// The kinds of reduction: Maximum, MaximumOfPlain, MaximumOfBfloat16, Average. Each has
 // `Run<kVectors>(d, taps, at, result)`, which reduces elements from `at` on, as many as fill so
 // many vectors, of everything that a window sees; what a window has that sees nothing, `Identity`;
 // and those of a maximum whether an element `Replaces` another one before it. Taps say where
@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "backends/core/tensor/element_type.h"
 
@@ -91,21 +92,25 @@ struct Maximum {
   }
 };
 
+// Of elements that are all numbers, of which equal ones are the same.
 template <typename T>
-struct MaximumOfBytes {
+struct MaximumOfPlain {
   using Element = T;
   static constexpr bool kIsAverage = false;
-  static constexpr T Identity() { return std::numeric_limits<T>::lowest(); }
+  static constexpr T Identity() {
+    return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
+                                       : std::numeric_limits<T>::lowest();
+  }
   static bool Replaces(T value, T before) { return value > before; }
   template <size_t kLanes>
   using Tag = hn::CappedTag<T, kLanes>;
-  static constexpr size_t kLanes = HWY_MAX_BYTES;
+  static constexpr size_t kLanes = HWY_MAX_BYTES / sizeof(T);
 
   template <int kVectors, class D, class Taps>
   static HWY_INLINE void Run(D d, const Taps& taps, int64_t at, T* result) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     hn::Vec<D> maxima[kVectors];
-    for (auto& maximum : maxima) maximum = hn::Set(d, std::numeric_limits<T>::lowest());
+    for (auto& maximum : maxima) maximum = hn::Set(d, Identity());
     taps.ForEach(at, [&](const T* tap) HWY_ATTR {
       for (int k = 0; k < kVectors; ++k) {
         maxima[k] = hn::Max(hn::LoadU(d, tap + k * lanes), maxima[k]);
@@ -274,9 +279,9 @@ HWY_INLINE void WithKind(bool is_average, tensor::ElementType type, Body body) {
   } else if (is_average) {
     body(Average<float>());
   } else if (type == tensor::ElementType::kUint8) {
-    body(MaximumOfBytes<uint8_t>());
+    body(MaximumOfPlain<uint8_t>());
   } else if (type == tensor::ElementType::kInt8) {
-    body(MaximumOfBytes<int8_t>());
+    body(MaximumOfPlain<int8_t>());
   } else if (type == tensor::ElementType::kBfloat16) {
     body(MaximumOfBfloat16());
   } else if (is_wide) {

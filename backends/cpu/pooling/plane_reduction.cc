@@ -7,6 +7,7 @@
 #include "backends/cpu/pooling/plane_reduction.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "backends/cpu/pooling/row_copy.h"
@@ -91,72 +92,295 @@ HWY_INLINE void CopyPairs(const T* row, int64_t in, int64_t first, int64_t lengt
   CopyRemainder(row, in, first + 2 * k + 1, 2, length - k, identity, odd + k);
 }
 
+// A row of `in` elements from `begin` on.
 template <typename T>
-void CopyRow(const T* row, const Sliding& sliding, const RowCopy& copy, T identity, T* to) {
+void CopyRow(const T* row, int64_t in, int64_t begin, const RowCopy& copy, T identity, T* to) {
   const auto stride = static_cast<int64_t>(copy.remainders);
   const auto length = static_cast<int64_t>(copy.length);
-  const auto begin = static_cast<int64_t>(copy.source_begin);
-  if (stride == 2) return CopyPairs(row, sliding.in, begin, length, identity, to, to + length);
+  if (stride == 2) return CopyPairs(row, in, begin, length, identity, to, to + length);
   for (int64_t remainder = 0; remainder < stride; ++remainder, to += length) {
-    CopyRemainder(row, sliding.in, begin + remainder, stride, length, identity, to);
+    CopyRemainder(row, in, begin + remainder, stride, length, identity, to);
   }
 }
+
+// The rows of one plane that the windows of a block see, and where its parts of the scratch memory
+// lie.
+template <class Kind>
+class RowReduction {
+ public:
+  using T = typename Kind::Element;
+
+  RowReduction(const PlaneWindows& plane, const Block& block, std::byte* scratch)
+      : plane_(plane),
+        block_(block),
+        copy_(plane.sliding[2], block.begin[2], block.extents[2]),
+        pointers_(reinterpret_cast<const T**>(scratch)) {
+    for (size_t axis = 0; axis < 2; ++axis) {
+      seen_[axis] = RangeOf(plane.windows.taps[axis], plane.sliding[axis].dilation,
+                            block.begin[axis], block.extents[axis]);
+    }
+    const int64_t all_taps =
+        std::max<int64_t>(1, copy_.taps) * plane.sliding[0].kernel * plane.sliding[1].kernel;
+    scratch += Scratch::PointerBytes(all_taps);
+    counts_ = reinterpret_cast<double*>(scratch);
+    rows_ = reinterpret_cast<T*>(scratch + Scratch::CountBytes(block.extents[2]));
+    for (int64_t k = 0; k < block.extents[2]; ++k) counts_[k] = Count(2, k);
+  }
+
+  // Each window as a whole.
+  void ReduceWhole(const T* source, T* result) {
+    const auto row_elements = static_cast<int64_t>(copy_.total());
+    const auto row_at = [&](int64_t z, int64_t y) {
+      return rows_ + ((z - seen_[0].begin) * seen_[1].size() + y - seen_[1].begin) * row_elements;
+    };
+    for (int64_t z = seen_[0].begin; z < seen_[0].end && copy_.taps > 0; ++z) {
+      for (int64_t y = seen_[1].begin; y < seen_[1].end; ++y) Copy(source, z, y, row_at(z, y));
+    }
+    for (int64_t out_z = 0; out_z < block_.extents[0]; ++out_z) {
+      for (int64_t out_y = 0; out_y < block_.extents[1]; ++out_y) {
+        size_t count = 0;
+        ForTaps(0, out_z, [&](int64_t z) {
+          ForTaps(1, out_y, [&](int64_t y) { AppendTaps(row_at(z, y), count); });
+        });
+        Reduce(count, Count(0, out_z) * Count(1, out_y), block_.extents[2],
+               result + out_z * block_.strides[0] + out_y * block_.strides[1]);
+      }
+    }
+  }
+
+  // Windows of a column, whose neighbours are those of the rows as they lie.
+  bool AreColumns() const {
+    const Sliding& x = plane_.sliding[2];
+    return x.kernel == 1 && x.stride == 1 && Inside().size() == block_.extents[2];
+  }
+  void ReduceColumns(const T* source, T* result) {
+    const int64_t begin = Inside().begin;
+    for (int64_t out_z = 0; out_z < block_.extents[0]; ++out_z) {
+      for (int64_t out_y = 0; out_y < block_.extents[1]; ++out_y) {
+        const size_t count = AppendColumns(source, out_z, out_y, begin);
+        Reduce(count, Count(0, out_z) * Count(1, out_y), block_.extents[2],
+               result + out_z * block_.strides[0] + out_y * block_.strides[1]);
+      }
+    }
+  }
+
+  // Maxima down the columns of the windows first, of rows as they lie, then along the rows. Equal
+  // numbers have to be the same: see `IsPlain`.
+  void ReduceByAxes(const T* source, T* result) {
+    const Sliding& x = plane_.sliding[2];
+    const auto elements = static_cast<int64_t>(copy_.elements);
+    T* const column = rows_;
+    T* const row = x.stride == 1 ? column : column + RoundedUp(elements);
+    const Range inside = Inside();
+    std::fill_n(column, elements, Kind::Identity());
+    for (int64_t out_z = 0; out_z < block_.extents[0]; ++out_z) {
+      for (int64_t out_y = 0; out_y < block_.extents[1]; ++out_y) {
+        size_t count = AppendColumns(source, out_z, out_y, inside.begin);
+        if (inside.size() > 0) {
+          Reduce<MaximumOfPlain<T>>(
+              count, 1, inside.size(),
+              column + (inside.begin - static_cast<int64_t>(copy_.source_begin)));
+        }
+        if (row != column) CopyRow(column, elements, 0, copy_, Kind::Identity(), row);
+        count = 0;
+        AppendTaps(row, count);
+        Reduce<MaximumOfPlain<T>>(count, 1, block_.extents[2],
+                                  result + out_z * block_.strides[0] + out_y * block_.strides[1]);
+      }
+    }
+  }
+
+  // Whether every element that the block sees is a number and no zero is negative, so that the
+  // largest does not depend on the order.
+  bool IsPlain(const T* source) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const hn::ScalableTag<T> d;
+      const hn::RebindToUnsigned<decltype(d)> bits;
+      const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+      const auto minus_zero = hn::BitCast(bits, hn::Set(d, T{-0.0}));
+      const Range inside = Inside();
+      auto is_special = hn::MaskFromVec(hn::Zero(d));
+      for (int64_t z = seen_[0].begin; z < seen_[0].end; ++z) {
+        for (int64_t y = seen_[1].begin; y < seen_[1].end; ++y) {
+          const T* const row = At(source, z, y);
+          int64_t at = inside.begin;
+          for (; at + lanes <= inside.end; at += lanes) {
+            const auto values = hn::LoadU(d, row + at);
+            const auto is_minus_zero =
+                hn::RebindMask(d, hn::Eq(hn::BitCast(bits, values), minus_zero));
+            is_special = hn::Or(is_special, hn::Or(is_minus_zero, hn::IsNaN(values)));
+          }
+          for (; at < inside.end; ++at) {
+            if (row[at] != row[at] || (row[at] == 0 && std::signbit(row[at]))) return false;
+          }
+        }
+      }
+      return hn::AllFalse(d, is_special);
+    }
+    return true;
+  }
+
+  // Elements from one row of results to the next.
+  static int64_t RoundedUp(int64_t elements) {
+    constexpr int64_t kLine = Scratch::kAlignment / static_cast<int64_t>(sizeof(T));
+    return (elements + kLine - 1) / kLine * kLine;
+  }
+
+ private:
+  const Taps& TapsAt(size_t axis, int64_t out) const {
+    return plane_.windows.taps[axis][static_cast<size_t>(block_.begin[axis] + out)];
+  }
+  double Count(size_t axis, int64_t out) const {
+    return CountOf(plane_.windows, TapsAt(axis, out));
+  }
+
+  template <class Visit>
+  HWY_INLINE void ForTaps(size_t axis, int64_t out, Visit visit) const {
+    const Taps& taps = TapsAt(axis, out);
+    for (int64_t k = 0; k < taps.count; ++k) {
+      visit(taps.first + k * plane_.sliding[axis].dilation);
+    }
+  }
+
+  const T* At(const T* source, int64_t z, int64_t y) const {
+    return source + z * plane_.windows.strides[0] + y * plane_.windows.strides[1];
+  }
+
+  void Copy(const T* source, int64_t z, int64_t y, T* row) const {
+    CopyRow(At(source, z, y), plane_.sliding[2].in, static_cast<int64_t>(copy_.source_begin), copy_,
+            Kind::Identity(), row);
+  }
+
+  // The elements of a row that windows see.
+  Range Inside() const {
+    const Wide end = copy_.source_begin + copy_.elements;
+    const auto first = static_cast<int64_t>(std::max<Wide>(copy_.source_begin, 0));
+    const auto last = static_cast<int64_t>(std::min<Wide>(end, plane_.sliding[2].in));
+    return {first, std::max(first, last)};
+  }
+
+  // The rows that the windows of an output row see, at element `begin`; returns how many.
+  HWY_INLINE size_t AppendColumns(const T* source, int64_t out_z, int64_t out_y,
+                                  int64_t begin) const {
+    size_t count = 0;
+    ForTaps(0, out_z, [&](int64_t z) {
+      ForTaps(1, out_y, [&](int64_t y) { pointers_[count++] = At(source, z, y) + begin; });
+    });
+    return count;
+  }
+
+  // Where the first window of the block sees a copied row.
+  HWY_INLINE void AppendTaps(const T* row, size_t& count) const {
+    const Sliding& x = plane_.sliding[2];
+    for (int64_t tx = 0; tx < copy_.taps; ++tx) {
+      const int64_t u = tx * x.dilation;
+      pointers_[count++] = row + u % x.stride * static_cast<int64_t>(copy_.length) + u / x.stride;
+    }
+  }
+
+  template <class Reduced = Kind>
+  void Reduce(size_t taps, double counted_rows, int64_t count, T* result) const {
+    const RowTaps<T> row_taps = {{pointers_, taps}, counts_, counted_rows};
+    ForElements<Reduced, 4>(row_taps, count, result);
+  }
+
+  const PlaneWindows& plane_;
+  const Block& block_;
+  const RowCopy copy_;
+  std::array<Range, 2> seen_;
+  const T** pointers_;
+  double* counts_;
+  T* rows_;
+};
 
 template <class Kind, typename T = typename Kind::Element>
 void ReduceRows(const PlaneWindows& plane, const PlaneBlock& planes, const T* source, T* result,
                 std::byte* scratch) {
-  const Windows& windows = plane.windows;
-  const Block& block = planes.block;
-  const Sliding& x = plane.sliding[2];
-  const RowCopy copy(x, block.begin[2], block.extents[2]);
-  std::array<Range, 2> seen;
-  for (size_t axis = 0; axis < 2; ++axis) {
-    seen[axis] = RangeOf(windows.taps[axis], plane.sliding[axis].dilation, block.begin[axis],
-                         block.extents[axis]);
-  }
-  const int64_t all_taps = plane.sliding[0].kernel * plane.sliding[1].kernel * copy.taps;
-  auto* const pointers = reinterpret_cast<const T**>(scratch);
-  auto* const counts = reinterpret_cast<double*>(scratch + Scratch::PointerBytes(all_taps));
-  auto* const rows = reinterpret_cast<T*>(scratch + Scratch::PointerBytes(all_taps) +
-                                          Scratch::CountBytes(block.extents[2]));
-  for (int64_t k = 0; k < block.extents[2]; ++k) {
-    counts[k] = CountOf(windows, windows.taps[2][static_cast<size_t>(block.begin[2] + k)]);
-  }
-  const auto row_elements = static_cast<int64_t>(copy.total());
-  const auto row_at = [&](int64_t z, int64_t y) {
-    return rows + ((z - seen[0].begin) * seen[1].size() + y - seen[1].begin) * row_elements;
-  };
-  for (int64_t channel = 0; channel < block.channels; ++channel) {
-    for (int64_t z = seen[0].begin; z < seen[0].end && copy.taps > 0; ++z) {
-      for (int64_t y = seen[1].begin; y < seen[1].end; ++y) {
-        CopyRow(source + z * windows.strides[0] + y * windows.strides[1], x, copy, Kind::Identity(),
-                row_at(z, y));
-      }
-    }
-    for (int64_t out_z = 0; out_z < block.extents[0]; ++out_z) {
-      const Taps& at_z = windows.taps[0][static_cast<size_t>(block.begin[0] + out_z)];
-      for (int64_t out_y = 0; out_y < block.extents[1]; ++out_y) {
-        const Taps& at_y = windows.taps[1][static_cast<size_t>(block.begin[1] + out_y)];
-        size_t count = 0;
-        for (int64_t tz = 0; tz < at_z.count; ++tz) {
-          for (int64_t ty = 0; ty < at_y.count; ++ty) {
-            const T* const row = row_at(at_z.first + tz * plane.sliding[0].dilation,
-                                        at_y.first + ty * plane.sliding[1].dilation);
-            for (int64_t tx = 0; tx < copy.taps; ++tx) {
-              const int64_t u = tx * x.dilation;
-              pointers[count++] =
-                  row + u % x.stride * static_cast<int64_t>(copy.length) + u / x.stride;
-            }
-          }
-        }
-        const RowTaps<T> taps = {
-            {pointers, count}, counts, CountOf(windows, at_z) * CountOf(windows, at_y)};
-        ForElements<Kind, 4>(taps, block.extents[2],
-                             result + out_z * block.strides[0] + out_y * block.strides[1]);
-      }
+  RowReduction<Kind> reduction(plane, planes.block, scratch);
+  const bool are_columns = reduction.AreColumns();
+  for (int64_t channel = 0; channel < planes.block.channels; ++channel) {
+    if (are_columns) {
+      reduction.ReduceColumns(source, result);
+    } else if constexpr (Kind::kIsAverage || std::is_same_v<Kind, MaximumOfBfloat16>) {
+      reduction.ReduceWhole(source, result);
+    } else if (IsReducedByAxes(plane) && reduction.IsPlain(source)) {
+      reduction.ReduceByAxes(source, result);
+    } else {
+      reduction.ReduceWhole(source, result);
     }
     source += planes.source_stride;
     result += planes.result_stride;
+  }
+}
+
+// The largest element of a row, if it has a vector of elements at least, none of which is no
+// number; 0 may be of either sign.
+template <typename T>
+HWY_INLINE bool FindLargest(const T* row, int64_t count, T& largest) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (count < lanes) return false;
+  constexpr int kVectors = 4;
+  hn::Vec<decltype(d)> maxima[kVectors], sums[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    maxima[v] = hn::LoadU(d, row);
+    sums[v] = hn::Zero(d);
+  }
+  const auto take = [&](int v, int64_t at) HWY_ATTR {
+    const auto values = hn::LoadU(d, row + at);
+    maxima[v] = Greater(values, maxima[v]);
+    if constexpr (std::is_floating_point_v<T>) sums[v] = hn::Add(sums[v], hn::Sub(values, values));
+  };
+  int64_t at = 0;
+  for (; at + kVectors * lanes <= count; at += kVectors * lanes) {
+    for (int v = 0; v < kVectors; ++v) take(v, at + v * lanes);
+  }
+  for (; at + lanes <= count; at += lanes) take(0, at);
+  take(0, count - lanes);
+  const auto most = Greater(Greater(maxima[0], maxima[1]), Greater(maxima[2], maxima[3]));
+  if constexpr (std::is_floating_point_v<T>) {
+    // An infinity less itself is no number either.
+    const auto sum = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
+    if (!hn::AllTrue(d, hn::Eq(sum, sum))) return false;
+  }
+  HWY_ALIGN T lanes_of_most[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(most, d, lanes_of_most);
+  largest = *std::max_element(lanes_of_most, lanes_of_most + lanes);
+  return true;
+}
+
+// The same of all elements of a window of one plane, whose rows lie side by side; the first of
+// equals. False where that is left to loops.
+template <class Kind, typename T = typename Kind::Element>
+HWY_INLINE bool FindMaximum(const T* first, std::array<int64_t, kSpatialAxes> counts,
+                            const std::array<int64_t, kSpatialAxes>& strides, T* result) {
+  if constexpr (Kind::kIsAverage || std::is_same_v<Kind, MaximumOfBfloat16>) {
+    return false;
+  } else {
+    if (strides[2] != 1) return false;
+    if (counts[1] == 1 || strides[1] == counts[2]) {
+      counts[2] *= counts[1];
+      counts[1] = 1;
+      if (counts[0] == 1 || strides[0] == counts[2]) {
+        counts[2] *= counts[0];
+        counts[0] = 1;
+      }
+    }
+    T most = Kind::Identity();
+    const T* place = nullptr;
+    for (int64_t z = 0; z < counts[0]; ++z) {
+      for (int64_t y = 0; y < counts[1]; ++y) {
+        const T* const row = first + z * strides[0] + y * strides[1];
+        T largest;
+        if (!FindLargest(row, counts[2], largest)) return false;
+        if (place != nullptr && !(largest > most)) continue;
+        most = largest;
+        place = row;
+      }
+    }
+    if (place == nullptr) return false;
+    *result = most == 0 ? *std::find(place, place + counts[2], most) : most;
+    return true;
   }
 }
 
@@ -213,6 +437,12 @@ void ReduceFew(const PlaneWindows& plane, const PlaneBlock& planes, const T* sou
           to += at[axis] * block.strides[axis];
         }
         int64_t channel = 0;
+        for (; channel < block.channels; ++channel) {
+          if (!FindMaximum<Kind>(from + channel * planes.source_stride, counts, windows.tap_strides,
+                                 to + channel * planes.result_stride)) {
+            break;
+          }
+        }
         for (; channel + kPlanes <= block.channels; channel += kPlanes) {
           ReduceOutput<Kind, kPlanes>(from + channel * planes.source_stride, counts,
                                       windows.tap_strides, divisor, planes.source_stride,
@@ -251,6 +481,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace onnxifi::pooling {
 
+// Of more than a column or a row.
+bool IsReducedByAxes(const PlaneWindows& plane) {
+  const std::array<Sliding, kSpatialAxes>& sliding = plane.sliding;
+  const bool has_columns = sliding[0].kernel > 1 || sliding[1].kernel > 1;
+  return plane.windows.kind == Windows::Kind::kMaximum && has_columns && sliding[2].kernel > 1 &&
+         plane.windows.type != tensor::ElementType::kBfloat16;
+}
+
 int64_t PlaneScratchBytes(const PlaneWindows& windows,
                           const std::array<int64_t, kSpatialAxes>& extents) {
   // A vector of few windows is not worth the copies.
@@ -270,7 +508,9 @@ int64_t PlaneScratchBytes(const PlaneWindows& windows,
     taps *= sliding.kernel;
     if (rows > kMaxBytes || taps > kMaxBytes || row > kMaxBytes) return 0;
   }
-  const Wide bytes = rows * row * tensor::SizeBytes(windows.windows.type, 1);
+  // Where maxima are taken axis after axis, a column and a row.
+  const Wide copies = IsReducedByAxes(windows) ? std::max<Wide>(rows, 3) : rows;
+  const Wide bytes = copies * row * tensor::SizeBytes(windows.windows.type, 1);
   if (bytes > kMaxBytes) return 0;
   return Scratch::PointerBytes(static_cast<int64_t>(taps)) + Scratch::CountBytes(extents[2]) +
          Scratch::Up(static_cast<int64_t>(bytes));

@@ -24,6 +24,9 @@ struct PlaneWindows {
   std::array<Sliding, kSpatialAxes> sliding;  // what windows.taps were found from
 };
 
+// Whether maxima are taken axis after axis, where elements permit it.
+bool IsReducedByAxes(const PlaneWindows& plane);
+
 // Some outputs of several planes, each plane `source_stride` and `result_stride` elements behind
 // the last.
 struct PlaneBlock {

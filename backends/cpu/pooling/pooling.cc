@@ -98,7 +98,9 @@ class BoundPooling final : public device::BoundKernel {
     for (const program::Dim& extent : step.step->As<Window>()->kernel) {
       taps = std::clamp<int64_t>(step.Number(extent), 1, kManyTaps / taps) * taps;
     }
-    grid_.Tile(0, grid_.rank(), TileLanes(taps));
+    const bool has_planes = plane_.sliding[0].kernel > 1;
+    const bool is_long = is_planar_ && (has_planes || IsReducedByAxes(plane_));
+    grid_.Tile(0, grid_.rank(), is_long ? LongTileLanes(count, has_planes) : TileLanes(taps));
     tile_lanes_ = grid_.TileLanes(0, grid_.rank());
     cost_ = tile_lanes_ * (taps * 60 + 100 + epilogue_->code.cost());
     bound_.LayOut(grid_, tile_lanes_);
@@ -139,6 +141,14 @@ class BoundPooling final : public device::BoundKernel {
     const int64_t lanes = runtime_.settings().tile_lanes;
     const int64_t fewer = lanes * kWholeTileTaps / std::max(taps, kWholeTileTaps);
     return std::min(lanes, std::max(fewer / kMin, int64_t{1}) * kMin);
+  }
+
+  // More where tiles share the rows, or even the planes, at their edges, but enough tiles for all
+  // threads.
+  int64_t LongTileLanes(int64_t count, bool has_planes) const {
+    constexpr int64_t kMinTiles = 32;
+    const int64_t lanes = runtime_.settings().tile_lanes;
+    return std::clamp(count / kMinTiles, lanes, (has_planes ? 16 : 4) * lanes);
   }
 
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
