@@ -3,9 +3,12 @@
 // Softmax, LogSoftmax, Hardmax: over one axis since opset 13; before that over all axes from `axis`
 // on. The largest element is subtracted first, so that no exponential overflows.
 
+#include <cstdint>
 #include <numeric>
+#include <utility>
 
 #include "backends/core/ops/normalization/row.h"
+#include "backends/core/ops/reduce/reduction_geometry.h"
 #include "backends/core/ops/registry.h"
 #include "backends/core/program/arg_extreme.h"
 
@@ -64,7 +67,7 @@ Expr LogSoftmax(RowBuilder& row, Expr x, ElementType type) {
   return lowered - Rounded(Unary(ExprOp::kLog, SumOfExponentials(row, exponential, type)), type);
 }
 
-Expr Hardmax(RowBuilder& row, Expr x, ElementType /*type*/) {
+Expr HardmaxOfRow(RowBuilder& row, Expr x, ElementType /*type*/) {
   Expr position = row.Position();
   program::Reduction reduction;
   Expr first_largest = AddArgExtreme(reduction, x, position, {.is_largest = true});
@@ -72,8 +75,38 @@ Expr Hardmax(RowBuilder& row, Expr x, ElementType /*type*/) {
   return Select(is_chosen, Like(x, 1), Like(x, 0));
 }
 
+// Along an axis whose elements lie apart: first where the largest are, side by side, then ones
+// there.
+Status LowerHardmax(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+  const Operand& x = lowering.In(0);
+  if (!tensor::IsFloat(x.type())) return lowering.UnsupportedType(0);
+  ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int> axes, RowAxes(lowering, x.rank()));
+  if (axes.size() != 1 || axes.back() == x.rank() - 1) return LowerOverRow<HardmaxOfRow>(lowering);
+  const int axis = axes.front();
+  const Dim extent = x.shape[static_cast<size_t>(axis)];
+  const ReductionGeometry reduced = ReduceAxes(x, axes, /*keepdims=*/true);
+  const ElementType type = tensor::ArithmeticType(x.type());
+
+  StepBuilder search(lowering, reduced.data.shape);
+  program::Reduction reduction;
+  const Expr position = AddArgExtreme(reduction, Cast(search.ReadView(reduced.data.view), type),
+                                      search.Coordinate(x.rank() - 1), {.is_largest = true});
+  const Operand positions = WriteReduction(lowering, search, reduced, std::move(reduction),
+                                           {{position, ElementType::kInt64}})[0];
+  // The comparison is done for every element, so it is narrow where it can be.
+  const ElementType narrow =
+      extent.UpperBound() <= INT32_MAX ? ElementType::kInt32 : ElementType::kInt64;
+  const Operand chosen = lowering.CastTo(positions, narrow);
+  StepBuilder map(lowering, x.shape);
+  const Expr is_chosen = map.Read(chosen) == Cast(map.Coordinate(axis), narrow);
+  const Expr one = program::Constant(map.exprs(), type, 1);
+  lowering.Set(0, map.WriteMap(Select(is_chosen, one, Like(one, 0)), x.type()));
+  return base::Ok();
+}
+
 constexpr Operator kOperators[] = {
-    {"Hardmax", 13, LowerOverRow<Hardmax>},
+    {"Hardmax", 13, LowerHardmax},
     {"LogSoftmax", 13, LowerOverRow<LogSoftmax>},
     {"Softmax", 13, LowerOverRow<Softmax>},
 };

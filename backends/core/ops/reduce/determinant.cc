@@ -40,18 +40,30 @@ Operand Multiply(Lowering& lowering, const Matrices& matrices, const std::vector
                       matrices.operand().type());
 }
 
-// The pivot's row from all others, so that the column becomes zeros.
+// The pivot's row from all others, so that the column becomes zeros. What is subtracted is a
+// product of two vectors.
 Operand Subtract(Lowering& lowering, const Matrices& matrices, const Operand& pivot,
                  const Column& column) {
-  StepBuilder map(lowering, matrices.operand().shape);
-  const Expr at = matrices.ReadPerMatrix(map, pivot);
-  const Expr row = map.Coordinate(matrices.row_axis());
-  const Expr value = matrices.Read(map, at, column(map));
+  const ElementType type = matrices.operand().type();
+  const int row_axis = matrices.row_axis();
+  StepBuilder rows(lowering, matrices.rows());
+  const Expr value = matrices.Read(rows, matrices.ReadPerMatrix(rows, pivot), column(rows));
   const Expr zero = Like(value, 0);
   // Without a pivot the determinant is zero already.
-  const Expr factor = Select(value == zero, zero, matrices.Read(map, row, column(map)) / value);
-  const Expr above = matrices.Read(map, at, map.Coordinate(matrices.row_axis() + 1));
-  return map.WriteMap(map.Read(matrices.operand()) - factor * above, matrices.operand().type());
+  const Expr factor = Select(value == zero, zero,
+                             matrices.Read(rows, rows.Coordinate(row_axis), column(rows)) / value);
+  const Operand factors = rows.WriteMap(factor, type);
+
+  StepBuilder columns(lowering, matrices.rows());  // the matrices are square
+  const Expr element =
+      matrices.Read(columns, matrices.ReadPerMatrix(columns, pivot), columns.Coordinate(row_axis));
+  const Operand above = columns.WriteMap(element, type);
+
+  StepBuilder map(lowering, matrices.operand().shape);
+  return map.WriteMap(
+      map.Read(matrices.operand()) - map.Read(program::InsertAxis(factors, row_axis + 1)) *
+                                         map.Read(program::InsertAxis(above, row_axis)),
+      type);
 }
 
 std::vector<Operand> Eliminate(Lowering& lowering, const std::vector<Operand>& carried,

@@ -3,6 +3,9 @@
 // The Reduce operators. Axes are an attribute, since opset 18 (ReduceSum: 13) an input. Results
 // over no elements are the neutral elements that ONNX lists.
 
+#include <limits>
+#include <utility>
+
 #include "backends/core/ops/elementwise/broadcast.h"
 #include "backends/core/ops/elementwise/floating_type.h"
 #include "backends/core/ops/reduce/reduction.h"
@@ -89,14 +92,55 @@ Expr L2(Reduction& reduction, Expr x, Expr) {
 Expr LogSum(Reduction& reduction, Expr x, Expr) {
   return Unary(ExprOp::kLog, AddSum(reduction, x));
 }
-Expr LogSumExp(Reduction& reduction, Expr x, Expr) { return AddLogSumExp(reduction, x); }
 Expr SumSquare(Reduction& reduction, Expr x, Expr) { return AddSum(reduction, x * x); }
+
+// log(sum(exp(x - m))) + m, where m is the largest element, so that no exponential overflows; an
+// infinity is left to the sum.
+Status LowerLogSumExp(Lowering& lowering) {
+  ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+  const Operand& x = lowering.In(0);
+  if (!HasArithmetic(x.type())) return lowering.UnsupportedType(0);
+  ONNXIFI_ASSIGN_OR_RETURN(AxisList axes, ReducedAxes(lowering, x.rank()));
+  const ReductionGeometry reduced = ReduceAxes(x, axes, lowering.Int("keepdims", 1) != 0);
+  const ElementType type = FloatingType(x.type());
+  // Ends as a Reduce with one result of the kept axes.
+  const auto finish = [&](StepBuilder& step, Reduction reduction, Expr root) {
+    program::Reduce reduce;
+    reduce.axes = reduced.axes;
+    reduce.reduction = std::move(reduction);
+    reduce.roots = {root.id()};
+    const Operand result = lowering.Temporary(type, reduced.Kept());
+    step.Finish(std::move(reduce), {result.view});
+    return result;
+  };
+  StepBuilder extremes(lowering, reduced.data.shape);
+  Reduction maximum;
+  const Expr most = AddMaximum(maximum, Cast(extremes.ReadView(reduced.data.view), type));
+  const Expr infinity = Like(most, std::numeric_limits<double>::infinity());
+  const Expr is_finite = Unary(ExprOp::kAbs, most) < infinity;
+  const Operand largest =
+      finish(extremes, std::move(maximum), Select(is_finite, most, Like(most, 0)));
+
+  Operand per_row = largest;
+  for (int k = 0; k < reduced.axes; ++k) per_row = program::InsertAxis(per_row, per_row.rank());
+  StepBuilder exponentials(lowering, reduced.data.shape);
+  const Expr lowered =
+      Cast(exponentials.ReadView(reduced.data.view), type) - exponentials.Read(per_row);
+  Reduction added;
+  const Expr total = AddSum(added, Unary(ExprOp::kExp, lowered));
+  const Operand sum = finish(exponentials, std::move(added), total);
+
+  StepBuilder map(lowering, reduced.Kept());
+  const Expr result = Unary(ExprOp::kLog, map.Read(sum)) + map.Read(largest);
+  lowering.Set(0, lowering.Reshaped(map.WriteMap(result, x.type()), reduced.shape));
+  return base::Ok();
+}
 
 constexpr Operator kOperators[] = {
     {"ReduceL1", 18, LowerNumeric<tensor::ArithmeticType, L1>},
     {"ReduceL2", 18, LowerNumeric<FloatingType, L2>},
     {"ReduceLogSum", 28, LowerNumeric<FloatingType, LogSum>},
-    {"ReduceLogSumExp", 28, LowerNumeric<FloatingType, LogSumExp>},
+    {"ReduceLogSumExp", 28, LowerLogSumExp},
     {"ReduceMax", 20, LowerExtreme<AddMaximum>},
     {"ReduceMean", 18, LowerNumeric<MeanType, Mean>},
     {"ReduceMin", 20, LowerExtreme<AddMinimum>},

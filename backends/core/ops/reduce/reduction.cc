@@ -68,25 +68,4 @@ Expr AddMinimum(Reduction& reduction, Expr element) {
 }
 
 // State: the largest element m and s = sum(exp(element - m)), so the result is m + log(s).
-Expr AddLogSumExp(Reduction& reduction, Expr element) {
-  ExprPool& pool = *element.pool();
-  const ElementType type = element.type();
-  const int k = static_cast<int>(reduction.states.size());
-  Expr max = State(pool, type, k), sum = State(pool, type, k + 1);
-  Expr other_max = Other(pool, type, k), other_sum = Other(pool, type, k + 1);
-  // exp(a - b) for a <= b, which is 1 where both are the same infinity.
-  auto exp_of_difference = [](Expr a, Expr b) {
-    return Select(a == b, Like(a, 1), Unary(ExprOp::kExp, a - b));
-  };
-  Expr new_max = Maximum(max, element);
-  Expr merged_max = Maximum(max, other_max);
-  Expr new_sum = sum * exp_of_difference(max, new_max) + exp_of_difference(element, new_max);
-  Expr merged_sum = sum * exp_of_difference(max, merged_max) +
-                    other_sum * exp_of_difference(other_max, merged_max);
-  reduction.states.push_back(
-      {type, Constant(pool, type, -kInfinity).id(), new_max.id(), merged_max.id()});
-  reduction.states.push_back({type, Like(element, 0).id(), new_sum.id(), merged_sum.id()});
-  return max + Unary(ExprOp::kLog, sum);
-}
-
 }  // namespace onnxifi::ops

@@ -18,8 +18,6 @@ program::Expr AddProduct(program::Reduction& reduction, program::Expr element);
 // Bool: false < true.
 program::Expr AddMaximum(program::Reduction& reduction, program::Expr element);
 program::Expr AddMinimum(program::Reduction& reduction, program::Expr element);
-// log(sum(exp(element))) without overflow, in one pass. Over no elements: -infinity.
-program::Expr AddLogSumExp(program::Reduction& reduction, program::Expr element);
 
 }  // namespace onnxifi::ops
 

@@ -238,6 +238,21 @@ Status LowerGridSample(Lowering& lowering) {
   return base::Ok();
 }
 
+// The points of an axis of the grid, in [-1, 1]: the middles of as many equal parts, or both ends
+// and what divides the way between them.
+Operand AxisPoints(Lowering& lowering, Dim extent, bool aligns_corners, ElementType type) {
+  StepBuilder map(lowering, {extent});
+  const Expr position = Cast(map.Coordinate(0), type);
+  const Expr count = Cast(map.Extent(extent), type);
+  const Expr one = Like(position, 1);
+  const Expr two = Like(position, 2);
+  Expr base = (two * position + one) / count - one;
+  if (aligns_corners) {
+    base = Select(count == one, -one, two * position / (count - one) - one);
+  }
+  return map.WriteMap(base, type);
+}
+
 // grid[n, spatial.., i] = sum over j of theta[n, i, j] * base[j], where base names the axes last
 // first and ends in 1.
 Status LowerAffineGrid(Lowering& lowering) {
@@ -264,29 +279,34 @@ Status LowerAffineGrid(Lowering& lowering) {
                                                 "The columns of theta and spatial axes plus 1"));
   const bool aligns_corners = lowering.Int("align_corners", 0) != 0;
 
-  Shape shape = {size[0]};
-  shape.insert(shape.end(), size.begin() + 2, size.end());
-  shape.push_back(spatial_rank);
-  StepBuilder map(lowering, shape);
-  auto element = [&](int column) {
-    Operand values = IndexColumn(theta, column, /*trailing=*/0);
-    for (int axis = 0; axis < spatial_rank; ++axis) values = program::InsertAxis(values, 1);
-    return map.ReadArithmetic(values);
-  };
-  Expr sum = element(spatial_rank);
-  for (int column = 0; column < spatial_rank; ++column) {
-    const int axis = spatial_rank - 1 - column;
-    const Expr position = Cast(map.Coordinate(1 + axis), sum.type());
-    const Expr extent = Cast(map.Extent(size[2 + axis]), sum.type());
-    const Expr two = Like(sum, 2);
-    const Expr one = Like(sum, 1);
-    Expr base = (two * position + one) / extent - one;
-    if (aligns_corners) {
-      base = Select(extent == one, -one, two * position / (extent - one) - one);
+  // Where the axes' points lie, once for all of them.
+  const ElementType type = tensor::ArithmeticType(theta.type());
+  std::vector<Operand> bases;
+  for (int axis = 0; axis < spatial_rank; ++axis) {
+    bases.push_back(AxisPoints(lowering, size[2 + axis], aligns_corners, type));
+    for (int k = axis + 1; k < spatial_rank; ++k) {
+      bases.back() = program::InsertAxis(bases.back(), bases.back().rank());
     }
-    sum = sum + element(column) * base;
   }
-  lowering.Set(0, map.WriteMap(sum, theta.type()));
+  Shape points = {size[0]};
+  points.insert(points.end(), size.begin() + 2, size.end());
+  Shape shape = points;
+  shape.push_back(spatial_rank);
+  const Operand grid = lowering.Temporary(theta.type(), shape);
+  for (int row = 0; row < spatial_rank; ++row) {
+    StepBuilder map(lowering, points);
+    const auto element = [&](int column) {
+      Operand values = IndexColumn(IndexColumn(theta, column, /*trailing=*/0), row, /*trailing=*/0);
+      for (int axis = 0; axis < spatial_rank; ++axis) values = program::InsertAxis(values, 1);
+      return map.ReadArithmetic(values);
+    };
+    Expr sum = element(spatial_rank);
+    for (int column = 0; column < spatial_rank; ++column) {
+      sum = sum + element(column) * map.Read(bases[spatial_rank - 1 - column]);
+    }
+    map.WriteMapTo({IndexColumn(grid, row, /*trailing=*/0)}, {Cast(sum, theta.type())});
+  }
+  lowering.Set(0, grid);
   return base::Ok();
 }
 

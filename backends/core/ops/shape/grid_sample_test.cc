@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GridSample against bilinear reads in loops, of few channels and of many, which lie together then.
+// GridSample against bilinear reads in loops, of few channels and of many, which lie together then;
+// AffineGrid against products in double precision.
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,8 @@
 
 namespace onnxifi::ops {
 namespace {
+
+using tensor::ElementType;
 
 TEST(GridSampleTest, ReadsFewAndManyChannelsAlike) {
   constexpr int64_t kHeight = 5, kWidth = 7, kRows = 4, kColumns = 3, kBatch = 2;
@@ -101,6 +104,50 @@ TEST(GridSampleTest, TakesCubicWeightsOutsideOfTheBorder) {
       }
     }
     EXPECT_NEAR(found[point], expected, 1e-4) << point;
+  }
+}
+
+// theta times the middles of an axis' parts, or its ends and what lies evenly between them.
+TEST(AffineGridTest, IsTheProductOfThetaAndEvenPoints) {
+  for (const tensor::Extents& size :
+       {tensor::Extents{2, 3, 4, 5}, tensor::Extents{2, 1, 3, 1, 6}}) {
+    const auto axes = static_cast<int64_t>(size.size()) - 2;
+    std::vector<double> theta, extents(size.begin(), size.end());
+    for (int64_t k = 0; k < 2 * axes * (axes + 1); ++k) {
+      theta.push_back(static_cast<float>(std::sin(static_cast<double>(k * k))));
+    }
+    for (const int64_t aligns_corners : {0, 1}) {
+      std::vector<double> expected;
+      const int64_t points = tensor::ElementCount(size) / size[0] / size[1];
+      for (int64_t item = 0; item < 2 * points * axes; ++item) {
+        const int64_t row = item % axes, n = item / axes / points;
+        const double* const factors = theta.data() + (n * axes + row) * (axes + 1);
+        double sum = factors[axes];
+        int64_t point = item / axes % points;
+        for (int64_t column = 0; column < axes; ++column) {  // the last axis is the first column
+          const int64_t extent = size[static_cast<size_t>(axes + 1 - column)];
+          const auto at = static_cast<double>(point % extent), count = static_cast<double>(extent);
+          point /= extent;
+          const double middle = (2 * at + 1) / count - 1;
+          const double even = extent == 1 ? -1 : 2 * at / (count - 1) - 1;
+          sum += factors[column] * (aligns_corners != 0 ? even : middle);
+        }
+        expected.push_back(sum);
+      }
+      for (const ElementType type : {ElementType::kFloat32, ElementType::kFloat64}) {
+        for (const auto& form : {Given, Symbolic}) {
+          const auto out = RunOperator({"AffineGrid",
+                                        20,
+                                        {{"align_corners", aligns_corners}},
+                                        {form({2, axes, axes + 1}, theta, type),
+                                         Given({axes + 2}, extents, ElementType::kInt64)}});
+          ASSERT_TRUE(out.ok()) << out.status().Text();
+          const std::vector<double> found = Numbers((*out)[0]);
+          ASSERT_EQ(found.size(), expected.size());
+          for (size_t k = 0; k < found.size(); ++k) ASSERT_NEAR(found[k], expected[k], 1e-6) << k;
+        }
+      }
+    }
   }
 }
 

@@ -5,6 +5,8 @@
 // out.
 
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "backends/core/ops/index/positions.h"
 #include "backends/core/ops/registry.h"
@@ -47,22 +49,43 @@ Pixels MakePixels(StepBuilder& step, const Operand& rois, bool is_width, Expr bi
   return {clipped(first), clipped(last)};
 }
 
-// The most pixels along one axis that any bin of any region has.
-Dim MaxPixels(Lowering& lowering, const Operand& rois, bool is_width, int64_t bins, float scale,
+// The pixels of all bins along an axis: int64 [region, bin].
+struct Bins {
+  Operand first;
+  Operand last;
+};
+
+Bins MakeBins(Lowering& lowering, const Operand& rois, bool is_width, int64_t bins, float scale,
               Dim extent) {
   StepBuilder step(lowering, {rois.shape[0], bins});
   const Pixels pixels =
       MakePixels(step, rois, is_width, step.Coordinate(1), bins, scale, extent, /*trailing=*/1);
+  Bins made = {lowering.Temporary(ElementType::kInt64, step.domain()),
+               lowering.Temporary(ElementType::kInt64, step.domain())};
+  step.WriteMapTo({made.first, made.last}, {pixels.first, pixels.last});
+  return made;
+}
+
+// The most pixels that any bin of any region has.
+Dim MaxPixels(Lowering& lowering, const Bins& bins) {
+  StepBuilder step(lowering, bins.first.shape);
+  const Expr count = step.Read(bins.last) - step.Read(bins.first);
   const Expr most = State(step.exprs(), ElementType::kInt64, 0);
   program::Reduce reduce;
   reduce.axes = 2;
-  reduce.reduction.states = {{ElementType::kInt64, step.Extent(0).id(),
-                              Maximum(most, pixels.last - pixels.first).id(),
+  reduce.reduction.states = {{ElementType::kInt64, step.Extent(0).id(), Maximum(most, count).id(),
                               Maximum(most, Other(step.exprs(), ElementType::kInt64, 0)).id()}};
   reduce.roots = {most.id()};
   const Operand number = lowering.Temporary(ElementType::kInt64, {});
   step.Finish(std::move(reduce), {number.view});
   return lowering.ReadAtRunTime(lowering.Reshaped(number, {Dim(1)}), 1, /*lower=*/0).front();
+}
+
+// The image of each region: int64 [region].
+Operand MakeImages(Lowering& lowering, const Operand& rois) {
+  StepBuilder step(lowering, {rois.shape[0]});
+  return step.WriteMap(step.ReadArithmetic(IndexColumn(rois, 0, /*trailing=*/0)),
+                       ElementType::kInt64);
 }
 
 // X[N, C, H, W], rois[R, 5] (image, x1, y1, x2, y2) -> [R, C, pooled_shape...]
@@ -89,19 +112,29 @@ Status LowerMaxRoiPool(Lowering& lowering) {
 
   const Shape shape = {rois.shape[0], x.shape[1], (*pooled)[0], (*pooled)[1]};
   Shape domain = shape;
+  std::vector<Bins> bins;
   for (int k = 0; k < 2; ++k) {
-    domain.push_back(
-        MaxPixels(lowering, rois, /*is_width=*/k == 1, (*pooled)[k], scale, x.shape[2 + k]));
+    bins.push_back(
+        MakeBins(lowering, rois, /*is_width=*/k == 1, (*pooled)[k], scale, x.shape[2 + k]));
+    domain.push_back(MaxPixels(lowering, bins.back()));
   }
   StepBuilder step(lowering, domain);
-  std::vector<Expr> at = {Cast(step.ReadArithmetic(IndexColumn(rois, 0, 5)), ElementType::kInt64),
-                          step.Coordinate(1)};
+  // Laid over the domain: [region, channel, bins, pixels].
+  const auto over_domain = [](Operand table, bool is_width) {
+    table = program::InsertAxis(table, 1);
+    table = program::InsertAxis(table, is_width ? 2 : 3);
+    return program::InsertAxis(program::InsertAxis(table, 4), 5);
+  };
+  Operand images = MakeImages(lowering, rois);
+  while (images.rank() < 6) images = program::InsertAxis(images, images.rank());
+  std::vector<Expr> at = {step.Read(images), step.Coordinate(1)};
   Expr is_pixel = step.Extent(0) == step.Extent(0);
   for (int k = 0; k < 2; ++k) {
-    const Pixels pixels = MakePixels(step, rois, /*is_width=*/k == 1, step.Coordinate(2 + k),
-                                     (*pooled)[k], scale, x.shape[2 + k], /*trailing=*/5);
-    at.push_back(pixels.first + step.Coordinate(4 + k));
-    is_pixel = is_pixel && at.back() < pixels.last;
+    const bool is_width = k == 1;
+    at.push_back(step.Read(over_domain(bins[static_cast<size_t>(k)].first, is_width)) +
+                 step.Coordinate(4 + k));
+    is_pixel =
+        is_pixel && at.back() < step.Read(over_domain(bins[static_cast<size_t>(k)].last, is_width));
   }
   const ElementType type = tensor::ArithmeticType(x.type());
   const Expr element = Cast(ReadGuarded(step, x, at, {0, 2, 3}), type);
