@@ -161,8 +161,20 @@ Loop FindFloat(ExprOp op) {
   }
 }
 
+// Of 32 bits: the quotient in float64 lies on the same side of every integer as the quotient, so
+// that cutting it off is right. By zero it is 0, and the one that no integer holds wraps.
+template <typename T>
+T Quotient(T a, T b) {
+  const bool is_minus_one = std::is_signed_v<T> && b == static_cast<T>(-1);
+  const T divisor = b == 0 || is_minus_one ? T{1} : b;
+  const auto quotient = static_cast<T>(static_cast<double>(a) / static_cast<double>(divisor));
+  const T wrapped = is_minus_one ? program::WrapNeg(a) : quotient;
+  return b == 0 ? T{0} : wrapped;
+}
+
 template <typename T>
 Loop FindInteger(ExprOp op) {
+  if (op == ExprOp::kDiv && sizeof(T) == sizeof(uint32_t)) return RunPlain<T, T, Quotient<T>>;
   switch (op) {
     case ExprOp::kNeg:
       return RunNegate<T>;
