@@ -206,6 +206,10 @@ def moves():
         ("int32", "int64"),
         ("float32", "bool"),
         ("float32", "uint8"),
+        ("int64", "float16"),
+        ("float16", "int64"),
+        ("float64", "float16"),
+        ("bool", "float16"),
     ):
         numbers = numpy.abs(_floats(100000) * 50).astype(source)
         yield _case(f"cast {source} to {target}", "Cast", [numbers], to=types[target])
@@ -243,6 +247,7 @@ def indices():
     yield _case("gather last", "Gather", [_floats(2000, 64), _integers(64, 32)], axis=1)
     yield _case("gather nd", "GatherND", [_floats(64, 64, 32), _integers(64, 500, 2)])
     yield _case("gather elements", "GatherElements", [_floats(500, 64), _integers(500, 500, 64)], axis=0)
+    yield _case("gather elements last", "GatherElements", [_floats(500, 640), _integers(640, 500, 640)], axis=1)
     yield _case(
         "scatter elements",
         "ScatterElements",
@@ -293,6 +298,7 @@ def rows():
     yield _case("log softmax", "LogSoftmax", [_floats(100, 1000)], axis=-1)
     yield _case("log softmax channels", "LogSoftmax", [_floats(1, 21, 128, 128)], axis=1)
     yield _case("hardmax", "Hardmax", [_floats(100, 1000)], axis=-1)
+    yield _case("hardmax first axis", "Hardmax", [_floats(1000, 100)], axis=0)
     for length, count in ((768, 128), (96, 3136)):
         yield _case(
             f"layer normalization {length}",
@@ -325,6 +331,8 @@ def rows():
         yield _case(f"reduce {name} last", f"Reduce{name}", [numpy.abs(_floats(200, 1000)), _ints(1)], (1,))
     for axes in ((0,), (1,), (0, 2), (2, 3), (1, 2, 3), (0, 1, 2, 3)):
         yield _case(f"reduce Mean {axes}", "ReduceMean", [_floats(4, 32, 28, 28), _ints(*axes)], (1,))
+    for name in "Mean Max LogSumExp".split():
+        yield _case(f"reduce {name} tokens", f"Reduce{name}", [_floats(8, 128, 768), _ints(1)], (1,))
     yield _case("reduce Sum int64", "ReduceSum", [_integers(9, 200, 1000), _ints(1)], (1,))
     yield _case("reduce Sum float64", "ReduceSum", [_floats(200, 1000).astype("float64"), _ints(1)], (1,))
     yield _case("dynamic quantization", "DynamicQuantizeLinear", [_floats(128, 768)], outputs=3)
@@ -355,9 +363,18 @@ def windows():
         yield _case(
             f"{op_type} 3d", op_type, [_floats(1, 16, 8, 28, 28)], kernel_shape=[2] * 3, strides=[2] * 3
         )
+    yield _case(
+        "MaxPool 3d k3s2",
+        "MaxPool",
+        [_floats(1, 16, 8, 28, 28)],
+        kernel_shape=[3] * 3,
+        strides=[2] * 3,
+        pads=[1] * 6,
+    )
     yield _case("LpPool", "LpPool", [_floats(1, 32, 28, 28)], kernel_shape=[2, 2], strides=[2, 2])
     yield _case("global average", "GlobalAveragePool", [_floats(1, 512, 7, 7)])
     yield _case("global maximum", "GlobalMaxPool", [_floats(1, 512, 7, 7)])
+    yield _case("global maximum of 57 x 59", "GlobalMaxPool", [_floats(4, 65, 57, 59)])
     twice = numpy.array([1, 1, 2, 2], "float32")
     for mode, coordinates in (
         ("nearest", "asymmetric"),
@@ -390,6 +407,7 @@ def windows():
     grid = _RANDOM.uniform(-1.1, 1.1, (1, 56, 56, 2)).astype("float32")
     for mode in ("linear", "nearest", "cubic"):
         yield _case(f"grid sample {mode}", "GridSample", [_floats(1, 32, 56, 56), grid], mode=mode)
+    yield _case("affine grid", "AffineGrid", [_floats(4, 2, 3), _ints(4, 3, 112, 112)], (1,), opset=20)
     boxes = numpy.sort(_RANDOM.uniform(0, 50, (100, 2, 2)), 1).reshape(100, 4).astype("float32")
     yield _case(
         "roi align",
@@ -468,6 +486,7 @@ def products():
                 hidden_size=hidden,
                 direction="bidirectional" if ways == 2 else "forward",
             )
+    yield _case("determinants of 16 x 16", "Det", [_floats(200, 16, 16)])
     yield _case("dft 512", "DFT", [_floats(1, 512, 1)], opset=20, onesided=1)
     yield _case(
         "stft",
