@@ -313,6 +313,17 @@ void ReduceRows(const PlaneWindows& plane, const PlaneBlock& planes, const T* so
   }
 }
 
+// Rows that follow one another are one.
+inline void JoinRows(std::array<int64_t, kSpatialAxes>& counts,
+                     const std::array<int64_t, kSpatialAxes>& strides) {
+  if (counts[1] != 1 && strides[1] != counts[2]) return;
+  counts[2] *= counts[1];
+  counts[1] = 1;
+  if (counts[0] != 1 && strides[0] != counts[2]) return;
+  counts[2] *= counts[0];
+  counts[0] = 1;
+}
+
 // The largest element of a row, if it has a vector of elements at least, none of which is no
 // number; 0 may be of either sign.
 template <typename T>
@@ -358,14 +369,7 @@ HWY_INLINE bool FindMaximum(const T* first, std::array<int64_t, kSpatialAxes> co
     return false;
   } else {
     if (strides[2] != 1) return false;
-    if (counts[1] == 1 || strides[1] == counts[2]) {
-      counts[2] *= counts[1];
-      counts[1] = 1;
-      if (counts[0] == 1 || strides[0] == counts[2]) {
-        counts[2] *= counts[0];
-        counts[0] = 1;
-      }
-    }
+    JoinRows(counts, strides);
     T most = Kind::Identity();
     const T* place = nullptr;
     for (int64_t z = 0; z < counts[0]; ++z) {
@@ -416,6 +420,66 @@ HWY_INLINE void ReduceOutput(const T* first, const std::array<int64_t, kSpatialA
   }
 }
 
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+
+// Averages of the same window of kPlanesTogether planes, whose rows lie side by side: the sum of a
+// plane is a lane, which adds up its elements in their order.
+constexpr int64_t kPlanesTogether = 16;
+
+inline void AveragePlanes(const float* first, std::array<int64_t, kSpatialAxes> counts,
+                          const std::array<int64_t, kSpatialAxes>& strides, double divisor,
+                          int64_t source_stride, float* result, int64_t result_stride) {
+  const hn::CappedTag<double, 4> d;
+  const hn::Rebind<float, decltype(d)> d_float;
+  constexpr int64_t kGroups = kPlanesTogether / 4;
+  JoinRows(counts, strides);
+  hn::Vec<decltype(d)> sums[kGroups];
+  for (auto& sum : sums) sum = hn::Zero(d);
+  for (int64_t z = 0; z < counts[0]; ++z) {
+    for (int64_t y = 0; y < counts[1]; ++y) {
+      const float* const row = first + z * strides[0] + y * strides[1];
+      int64_t x = 0;
+      for (; x + 4 <= counts[2]; x += 4) {
+#pragma GCC unroll 4
+        for (int64_t group = 0; group < kGroups; ++group) {
+          const float* const at = row + 4 * group * source_stride + x;
+          const __m128 a = _mm_loadu_ps(at), b = _mm_loadu_ps(at + source_stride);
+          const __m128 c = _mm_loadu_ps(at + 2 * source_stride);
+          const __m128 e = _mm_loadu_ps(at + 3 * source_stride);
+          // Elements of the four planes side by side.
+          const __m128 ab_low = _mm_unpacklo_ps(a, b), ab_high = _mm_unpackhi_ps(a, b);
+          const __m128 ce_low = _mm_unpacklo_ps(c, e), ce_high = _mm_unpackhi_ps(c, e);
+          const __m128 elements[] = {_mm_movelh_ps(ab_low, ce_low), _mm_movehl_ps(ce_low, ab_low),
+                                     _mm_movelh_ps(ab_high, ce_high),
+                                     _mm_movehl_ps(ce_high, ab_high)};
+#pragma GCC unroll 4
+          for (const __m128& element : elements) {
+            sums[group].raw = _mm256_add_pd(sums[group].raw, _mm256_cvtps_pd(element));
+          }
+        }
+      }
+      for (; x < counts[2]; ++x) {
+        for (int64_t group = 0; group < kGroups; ++group) {
+          HWY_ALIGN float elements[4];
+          for (int64_t plane = 0; plane < 4; ++plane) {
+            elements[plane] = row[(4 * group + plane) * source_stride + x];
+          }
+          sums[group] = hn::Add(sums[group], hn::PromoteTo(d, hn::Load(d_float, elements)));
+        }
+      }
+    }
+  }
+  for (int64_t group = 0; group < kGroups; ++group) {
+    HWY_ALIGN double each[4];
+    hn::Store(sums[group], d, each);
+    for (int64_t plane = 0; plane < 4; ++plane) {
+      result[(4 * group + plane) * result_stride] = static_cast<float>(each[plane] / divisor);
+    }
+  }
+}
+
+#endif
+
 template <class Kind, typename T = typename Kind::Element>
 void ReduceFew(const PlaneWindows& plane, const PlaneBlock& planes, const T* source, T* result) {
   constexpr int64_t kPlanes = 8;
@@ -443,6 +507,17 @@ void ReduceFew(const PlaneWindows& plane, const PlaneBlock& planes, const T* sou
             break;
           }
         }
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+        if constexpr (std::is_same_v<Kind, Average<float>>) {
+          for (; channel + kPlanesTogether <= block.channels && windows.tap_strides[2] == 1 &&
+                 counts[2] >= 4;
+               channel += kPlanesTogether) {
+            AveragePlanes(from + channel * planes.source_stride, counts, windows.tap_strides,
+                          divisor, planes.source_stride, to + channel * planes.result_stride,
+                          planes.result_stride);
+          }
+        }
+#endif
         for (; channel + kPlanes <= block.channels; channel += kPlanes) {
           ReduceOutput<Kind, kPlanes>(from + channel * planes.source_stride, counts,
                                       windows.tap_strides, divisor, planes.source_stride,
