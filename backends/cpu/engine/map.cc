@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -79,6 +80,35 @@ int64_t LanesOfTile(const Code& code, int64_t least) {
   return factor * least;
 }
 
+// Those of a row of its own where something is one number per row, which fused operations then need
+// not have spread over lanes; no limit where other loops need that, or rows are short.
+int64_t LanesOfRow(const Grid& grid, const Code& code, std::span<const Access> accesses) {
+  constexpr int64_t kShort = 512;
+  const int last = grid.rank() - 1;
+  const auto spreads = [](const Code::Instruction& instruction) {
+    return instruction.kind == Code::Kind::kLoop && instruction.inputs.size() > 1 &&
+           instruction.operations.empty();
+  };
+  if (last < 1 || grid.extent(last) < kShort || std::ranges::any_of(code.varying(), spreads)) {
+    return std::numeric_limits<int64_t>::max();
+  }
+  const auto is_per_row = [&](const Access& access) {
+    const auto is_moved = [&](int axis) {
+      return access.form.steps[static_cast<size_t>(axis)] != 0;
+    };
+    if (access.type != tensor::ElementType::kFloat32 || !access.guards.empty() || is_moved(last)) {
+      return false;
+    }
+    for (int axis = 0; axis < last; ++axis) {
+      if (is_moved(axis) && grid.extent(axis) > 1) return true;
+    }
+    return false;
+  };
+  return std::any_of(accesses.begin(), accesses.end(), is_per_row)
+             ? grid.extent(last)
+             : std::numeric_limits<int64_t>::max();
+}
+
 class BoundMap final : public device::BoundKernel {
  public:
   BoundMap(std::shared_ptr<const MapCode> code, const device::BoundStep& step, Runtime& runtime)
@@ -110,7 +140,9 @@ class BoundMap final : public device::BoundKernel {
       constexpr int64_t kTilesOfTransposed = 8;
       grid_.TileTransposed(transposed, kTilesOfTransposed * lanes);
     } else {
-      grid_.Tile(0, grid_.rank(), lanes);
+      const int64_t most =
+          by_rows_ != nullptr ? lanes : LanesOfRow(grid_, bound_.code(), bound_.accesses());
+      grid_.Tile(0, grid_.rank(), std::min(lanes, most));
     }
     tile_lanes_ = grid_.TileLanes(0, grid_.rank());
     bound_.LayOut(grid_, tile_lanes_);
