@@ -202,7 +202,7 @@ HWY_AFTER_NAMESPACE();
 #include <string>
 #include <vector>
 
-#include "backends/cpu/engine/lane_types.h"
+#include "backends/cpu/engine/loop.h"
 #include "backends/cpu/processor/processor.h"
 
 namespace onnxifi::engine {
@@ -211,7 +211,7 @@ namespace {
 HWY_EXPORT(FindInRow);
 HWY_EXPORT(FindOfNeighbours);
 
-// Neighbours of which positions are found before they are stored.
+// The most neighbours of which positions are found before they are stored.
 constexpr int64_t kBlock = 256;
 
 class BoundExtremePosition final : public device::BoundKernel {
@@ -224,7 +224,24 @@ class BoundExtremePosition final : public device::BoundKernel {
         domain_(step.domain),
         source_(step.reads[0]),
         result_(step.writes[0]),
-        runtime_(runtime) {}
+        widen_(source_.type == tensor::ElementType::kFloat32
+                   ? nullptr
+                   : FindCastLoop(source_.type, tensor::ElementType::kFloat32)),
+        element_bytes_(tensor::SizeBytes(source_.type, 1)),
+        block_(BlockOf(lane_axis, domain_.back(), widen_ != nullptr)),
+        runtime_(runtime) {
+    if (widen_ != nullptr) {
+      runtime.scratch().Reserve(domain_.back() * block_ * static_cast<int64_t>(sizeof(float)));
+    }
+  }
+
+  // Neighbours of which positions are found before they are stored; of those that are widened
+  // first, as few as leave them in a cache. 1 of rows.
+  static int64_t BlockOf(int lane_axis, int64_t count, bool is_widened) {
+    if (lane_axis < 0) return 1;
+    constexpr int64_t kWidened = 1 << 16;
+    return is_widened ? std::clamp<int64_t>(kWidened / count / 16 * 16, 16, kBlock) : kBlock;
+  }
 
   std::string Detail() const override {
     return std::string("position of an extreme, ") + processor::VectorName();
@@ -234,17 +251,16 @@ class BoundExtremePosition final : public device::BoundKernel {
     const size_t rank = domain_.size();
     const int64_t count = domain_.back();
     const int64_t lanes = lane_axis_ < 0 ? 1 : domain_[static_cast<size_t>(lane_axis_)];
-    const int64_t blocks = (lanes + kBlock - 1) / kBlock;
+    const int64_t blocks = (lanes + block_ - 1) / block_;
     int64_t rows = 1;
     for (size_t axis = 0; axis + 1 < rank; ++axis) {
       if (static_cast<int>(axis) != lane_axis_) rows *= domain_[axis];
     }
-    const auto* const source =
-        reinterpret_cast<const float*>(addresses[source_.buffer]) + source_.offset;
+    const std::byte* const source = addresses[source_.buffer] + source_.offset * element_bytes_;
     auto* const result = reinterpret_cast<int64_t*>(addresses[result_.buffer]) + result_.offset;
     constexpr int64_t kCostOfElement = 150;  // picoseconds
-    const int64_t cost = (count * kCostOfElement + 5000) * std::min(lanes, kBlock);
-    return runtime_.For(rows * blocks, cost, [&](int64_t begin, int64_t end, std::byte*) {
+    const int64_t cost = (count * kCostOfElement + 5000) * std::min(lanes, block_);
+    return runtime_.For(rows * blocks, cost, [&](int64_t begin, int64_t end, std::byte* scratch) {
       for (int64_t item = begin; item < end; ++item) {
         int64_t from = 0, to = 0;
         int64_t row = item / blocks;
@@ -255,17 +271,25 @@ class BoundExtremePosition final : public device::BoundKernel {
           from += at * source_.strides[axis];
           to += at * result_.strides[axis];
         }
+        const int64_t first = lane_axis_ < 0 ? 0 : item % blocks * block_;
+        const std::byte* elements = source + (from + first) * element_bytes_;
+        int64_t step = source_.strides.back();
+        const int64_t neighbours = std::min(block_, lanes - first);
+        if (widen_ != nullptr) {
+          Widen(elements, count, neighbours, scratch);
+          elements = scratch;
+          step = neighbours;
+        }
+        const auto* const numbers = reinterpret_cast<const float*>(elements);
         if (lane_axis_ < 0) {
           result[to] = HWY_DYNAMIC_DISPATCH(FindInRow)(extreme_.is_largest, extreme_.takes_last,
-                                                       source + from, count);
+                                                       numbers, count);
           continue;
         }
-        const int64_t first = item % blocks * kBlock;
-        const int64_t neighbours = std::min(kBlock, lanes - first);
         std::array<int32_t, kBlock> positions;
         HWY_DYNAMIC_DISPATCH(FindOfNeighbours)
-        (extreme_.is_largest, extreme_.takes_last, source + from + first, count,
-         source_.strides.back(), neighbours, positions.data());
+        (extreme_.is_largest, extreme_.takes_last, numbers, count, step, neighbours,
+         positions.data());
         const int64_t stride = result_.strides[static_cast<size_t>(lane_axis_)];
         for (int64_t n = 0; n < neighbours; ++n) {
           result[to + (first + n) * stride] = positions[static_cast<size_t>(n)];
@@ -275,12 +299,43 @@ class BoundExtremePosition final : public device::BoundKernel {
   }
 
  private:
+  // A row, or `count` rows of neighbours, as float32 behind one another.
+  void Widen(const std::byte* elements, int64_t count, int64_t neighbours, std::byte* to) const {
+    const auto widen = [&](const std::byte* from, int64_t lanes) {
+      widen_({to, {from, nullptr, nullptr}, lanes, 0, tensor::ElementType::kFloat32, source_.type});
+      to += lanes * static_cast<int64_t>(sizeof(float));
+    };
+    if (lane_axis_ < 0) return widen(elements, count);
+    for (int64_t k = 0; k < count; ++k) {
+      widen(elements + k * source_.strides.back() * element_bytes_, neighbours);
+    }
+  }
+
   const program::Extreme extreme_;
   const int lane_axis_;
   const tensor::Extents domain_;
   const device::BoundView source_, result_;
+  const Loop widen_;  // null for float32
+  const int64_t element_bytes_;
+  const int64_t block_;
   Runtime& runtime_;
 };
+
+// Whether float32 tells all numbers of a type apart.
+bool IsInFloat32(tensor::ElementType type) {
+  switch (type) {
+    case tensor::ElementType::kFloat32:
+    case tensor::ElementType::kFloat16:
+    case tensor::ElementType::kBfloat16:
+    case tensor::ElementType::kInt8:
+    case tensor::ElementType::kUint8:
+    case tensor::ElementType::kInt16:
+    case tensor::ElementType::kUint16:
+      return true;
+    default:
+      return false;
+  }
+}
 
 }  // namespace
 
@@ -295,11 +350,13 @@ std::optional<program::Extreme> FindExtremePosition(const program::ExprPool& poo
   if (root.op != program::ExprOp::kState || root.payload != 1) return std::nullopt;
   const std::optional<program::ArgExtreme> found = program::FindArgExtreme(pool, reduce.reduction);
   if (!found) return std::nullopt;
-  const program::ExprNode& element = pool[found->element];
+  const program::ExprNode* element = &pool[found->element];
   const program::ExprNode& index = pool[found->index];
-  const bool is_element = element.op == program::ExprOp::kLoad && element.operands.empty() &&
-                          element.type == tensor::ElementType::kFloat32 &&
-                          step.reads[0].type == tensor::ElementType::kFloat32;
+  if (element->op == program::ExprOp::kCast && element->type == tensor::ElementType::kFloat32) {
+    element = &pool[element->operands[0]];
+  }
+  const bool is_element = element->op == program::ExprOp::kLoad && element->operands.empty() &&
+                          element->type == step.reads[0].type && IsInFloat32(element->type);
   const bool is_index =
       index.op == program::ExprOp::kIndex && index.payload == step.domain.size() - 1;
   if (!is_element || !is_index) return std::nullopt;
@@ -313,6 +370,9 @@ std::unique_ptr<device::BoundKernel> BindExtremePosition(program::Extreme extrem
   const size_t reduced = step.domain.size() - 1;
   const int64_t count = step.domain[reduced];
   if (count < 1 || count > std::numeric_limits<int32_t>::max()) return nullptr;
+  const tensor::ElementType type = step.reads[0].type;
+  const bool is_widened = type != tensor::ElementType::kFloat32;
+  if (is_widened && FindCastLoop(type, tensor::ElementType::kFloat32) == nullptr) return nullptr;
   const std::vector<int64_t>& strides = step.reads[0].strides;
   int lane_axis = -1;
   if (strides[reduced] != 1 && count != 1) {
@@ -323,6 +383,10 @@ std::unique_ptr<device::BoundKernel> BindExtremePosition(program::Extreme extrem
     }
     if (lane_axis < 0) return nullptr;
   }
+  // Longer rows would leave the caches once they are widened.
+  constexpr int64_t kMaxWidened = 1 << 18;
+  constexpr int64_t kMaxWidenedNeighbours = 1 << 12;
+  if (is_widened && count > (lane_axis < 0 ? kMaxWidened : kMaxWidenedNeighbours)) return nullptr;
   return std::make_unique<BoundExtremePosition>(extreme, lane_axis, step, runtime);
 }
 

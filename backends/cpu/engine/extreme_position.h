@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ExtremePosition: a Reduce whose result is where the largest or smallest of some floats is, as
+// ExtremePosition: a Reduce whose result is where the largest or smallest of some numbers is, as
 // ArgMax and ArgMin write it: along rows that lie together, or of neighbours side by side.
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_EXTREME_POSITION_H_
@@ -15,7 +15,8 @@
 
 namespace onnxifi::engine {
 
-// Nothing where the step is no such search along one axis of a float32 tensor as it lies.
+// Nothing where the step is no such search along one axis of a tensor as it lies, whose type is
+// float32 or one whose numbers float32 has.
 std::optional<program::Extreme> FindExtremePosition(const program::ExprPool& pool,
                                                     const program::Step& step);
 

@@ -29,7 +29,8 @@ using tensor::Extents;
 constexpr ElementType kFloat32 = ElementType::kFloat32;
 
 // ArgMax or ArgMin of [outer, neighbours, elements], whose neighbours or elements lie side by side.
-reference::RandomStep MakeSearch(std::mt19937& random, program::Extreme extreme, bool is_by_row) {
+reference::RandomStep MakeSearch(std::mt19937& random, program::Extreme extreme, bool is_by_row,
+                                 ElementType type) {
   const auto roll = [&](int64_t least, int64_t most) {
     return std::uniform_int_distribution<int64_t>(least, most)(random);
   };
@@ -53,20 +54,25 @@ reference::RandomStep MakeSearch(std::mt19937& random, program::Extreme extreme,
   const int64_t rows = is_by_row ? extents[1] : extents[2];
   const std::vector<Dim> strides = {rows * row, is_by_row ? row : 1, is_by_row ? 1 : row};
   const int64_t count = extents[0] * rows * row;
-  step.reads = {add(kFloat32, Buffer::Kind::kInput, strides, count)};
+  step.reads = {add(type, Buffer::Kind::kInput, strides, count)};
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float values[] = {0.0F, -0.0F, 1, 2, -1, kInfinity, -kInfinity, std::nanf("")};
   const int64_t kinds = roll(2, 8);
-  auto* const data = reinterpret_cast<float*>(made.buffers[0].mutable_data());
-  for (int64_t k = 0; k < count; ++k) data[k] = values[roll(0, kinds - 1)];
+  for (int64_t k = 0; k < count; ++k) {
+    const tensor::Scalar number{.f = values[roll(0, kinds - 1)]};
+    tensor::StoreScalar(type, made.buffers[0].mutable_data(), k,
+                        tensor::CastScalar(kFloat32, type, number));
+  }
   step.writes = {
       add(ElementType::kInt64, Buffer::Kind::kTemporary, {extents[1], 1}, extents[0] * extents[1])};
   for (const int64_t extent : extents) step.domain.emplace_back(extent);
   program::ExprPool& pool = made.program.exprs;
   program::Reduce reduce;
   reduce.axes = 1;
-  const program::Expr position = program::AddArgExtreme(
-      reduce.reduction, program::Load(pool, kFloat32, 0), program::Coordinate(pool, 2), extreme);
+  const program::Expr element =
+      program::Cast(program::Load(pool, type, 0), tensor::ArithmeticType(type));
+  const program::Expr position =
+      program::AddArgExtreme(reduce.reduction, element, program::Coordinate(pool, 2), extreme);
   reduce.roots = {position.id()};
   step.body = reduce;
   made.program.steps.push_back(std::move(step));
@@ -78,10 +84,12 @@ void CompareWithReference(uint32_t seed) {
   EngineDevice device(serial, {.loops = LoopSet::kReference});
   reference::Device reference;
   std::mt19937 random(seed);
-  for (int k = 0; k < 160; ++k) {
+  constexpr ElementType kTypes[] = {kFloat32, ElementType::kFloat16, ElementType::kBfloat16,
+                                    ElementType::kInt8, ElementType::kUint16};
+  for (int k = 0; k < 200; ++k) {
     const program::Extreme extreme = {k % 2 == 0, k / 2 % 2 == 0};
     const bool is_by_row = k / 4 % 2 == 0;
-    const reference::RandomStep made = MakeSearch(random, extreme, is_by_row);
+    const reference::RandomStep made = MakeSearch(random, extreme, is_by_row, kTypes[k / 8 % 5]);
     ASSERT_TRUE(FindExtremePosition(made.program.exprs, made.program.steps[0]).has_value());
     const auto expected = RunStep(reference, made);
     const auto actual = RunStep(device, made);
