@@ -98,6 +98,29 @@ ValueId Convolve(GraphBuilder& builder, ValueId x, int64_t in, int64_t out) {
                          {{"pads", Ints{1, 1, 1, 1}}});
 }
 
+// Codecs search the nearest of many vectors: distances are computed once, and searched where they
+// lie.
+TEST(ArgMaxTest, SearchesWhatTheStepBeforeHasComputed) {
+  GraphBuilder builder;
+  const ValueId x = builder.AddInput("x", FloatsOf({{8, ""}, {16, ""}}));
+  const ValueId product =
+      builder.AddNode("MatMul", 13, {x, builder.AddConstant(Numbers({16, 64}))});
+  const ValueId distance = builder.AddNode(
+      "Neg", 13, {builder.AddNode("Sub", 13, {builder.AddConstant(Numbers({8, 1})), product})});
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  plugin::LoadTimes times;
+  const auto program = plugin::Compile(
+      builder.Take({builder.AddNode("ArgMax", 13, {distance}, {{"axis", int64_t{1}}})}), **device,
+      base::Log(), times);
+  ASSERT_TRUE(program.ok()) << program.status().Text();
+  const Step& search = (*program)->steps.back();
+  ASSERT_NE(search.As<program::Reduce>(), nullptr);
+  const auto selected = (*device)->Select({**program, search});
+  ASSERT_TRUE(selected.ok()) << selected.status().Text();
+  EXPECT_EQ(selected->recipe->implementation(), "engine search");
+}
+
 // What is done for every element of the result takes 32 bits.
 TEST(OneHotTest, WrapsEachIndexOnce) {
   GraphBuilder builder;

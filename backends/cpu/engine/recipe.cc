@@ -11,6 +11,7 @@
 #include "backends/core/program/body_exprs.h"
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/code.h"
+#include "backends/cpu/engine/extreme_position.h"
 #include "backends/cpu/engine/geometry.h"
 
 namespace onnxifi::engine {
@@ -51,7 +52,9 @@ runtime::RecipeResult SelectMap(const device::Facts& facts) {
 }
 
 runtime::RecipeResult SelectReduce(const device::Facts& facts) {
-  return MakeRecipe("engine reduce", facts, BuildReduce);
+  // Under a name of its own, so that no pass gives it elements to compute, which it cannot.
+  const bool is_search = FindExtremePosition(facts.program.exprs, facts.step).has_value();
+  return MakeRecipe(is_search ? "engine search" : "engine reduce", facts, BuildReduce);
 }
 
 runtime::RecipeResult SelectRow(const device::Facts& facts) {
