@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Reduce operators. Axes are an attribute, since opset 18 (ReduceSum: 13) an input. Results
-// over no elements are the neutral elements that ONNX lists.
+// over no elements are the neutral elements that ONNX lists; the mean of none, which ONNX leaves
+// open, is 0: exporters write a bag of embeddings as means of slices, some of them empty.
 
 #include <limits>
 #include <utility>
@@ -39,7 +40,8 @@ Result<AxisList> ReducedAxes(Lowering& lowering, int rank) {
   return AxisList::Make(lowering, std::move(axes), rank);
 }
 
-// finish(reduction, element, count): appends states to the reduction and gives the result.
+// finish(reduction, element, count): appends states to the reduction and gives the result; `count`
+// is at least 1.
 // `element` is of the type compute(input's).
 template <typename Finish>
 Status LowerReduction(Lowering& lowering, ElementType (*compute)(ElementType), Finish&& finish) {
@@ -50,7 +52,8 @@ Status LowerReduction(Lowering& lowering, ElementType (*compute)(ElementType), F
   StepBuilder reduce(lowering, reduced.data.shape);
   Expr element = Cast(reduce.ReadView(reduced.data.view), compute(x.type()));
   Reduction reduction;
-  Expr result = finish(reduction, element, Cast(reduce.Extent(reduced.Count()), element.type()));
+  const Dim count = Max(reduced.Count(), Dim(1));
+  Expr result = finish(reduction, element, Cast(reduce.Extent(count), element.type()));
   lowering.Set(
       0, WriteReduction(lowering, reduce, reduced, std::move(reduction), {{result, x.type()}})[0]);
   return base::Ok();

@@ -215,6 +215,19 @@ TEST(ReduceIntegerTest, KeepsIntegerSemantics) {
   EXPECT_THAT(Numbers((*negative)[0]), ElementsAre(-3));
 }
 
+TEST(ReduceMeanTest, IsZeroOverNoElements) {
+  for (const ElementType type : {ElementType::kFloat32, ElementType::kInt64}) {
+    for (const NodeInput& input : {Given({0, 2}, {}, type), Symbolic({0, 2}, {}, type)}) {
+      auto out = RunOperator({"ReduceMean",
+                              13,
+                              {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t{0}}},
+                              {input}});
+      ASSERT_TRUE(out.ok()) << out.status().Text();
+      EXPECT_THAT(Numbers((*out)[0]), ElementsAre(0, 0));
+    }
+  }
+}
+
 TEST(ArgExtremeTest, DecidesTiesAndNans) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const NodeInput ties = Given({5}, {1, 7, 7, 0, 0});
