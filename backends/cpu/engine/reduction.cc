@@ -272,6 +272,9 @@ BoundReduction::BoundReduction(const ReductionCode& code, const device::BoundSte
       update.state_input == 0 && merge.state_input == 0) {
     row_reduction_ = FindRowReduction(update.op, update.operands.type);
   }
+  if (update.loop != nullptr && update.state_input == 0) {
+    column_reduction_ = FindColumnReduction(update.op, update.operands.type, /*is_in_parts=*/false);
+  }
 }
 
 BoundReduction::Direct BoundReduction::FindDirect(const Code& code, ExprOp other) {
@@ -415,6 +418,12 @@ void ReductionFrame::Run(const Box& result) {
   for (int64_t tile = grid_.element_tile_count(); tile-- > 0;) {
     elements_.Run(box);
     const int64_t elements = box.lanes / lanes;
+    if (parts == 1 && bound_.column_reduction_ != nullptr) {
+      bound_.column_reduction_(reinterpret_cast<const float*>(elements_.root(0)), lanes, elements,
+                               lanes, reinterpret_cast<float*>(state(0)));
+      grid_.MoveOn(box);
+      continue;
+    }
     for (int64_t done = 0; done < elements;) {
       const int64_t count = std::min(parts - part, elements - done);
       Update(done * lanes, part * lanes, count * lanes);
