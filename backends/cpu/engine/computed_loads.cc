@@ -130,11 +130,15 @@ constexpr int64_t kBlock = 256;
 class Block {
  public:
   static constexpr size_t kMaxGuards = 8;
+  // Rows for which it takes less time to find windows than to gather without.
+  static constexpr int64_t kWorthWindows = 4;
 
   // Of the coordinates of `view`, those in `columns`, which differ between lanes; the others count
   // nothing here.
-  Block(const device::BoundView& view, std::span<const std::byte* const> numbers, uint32_t columns)
-      : view_(view), elements_terms_(MakeTerms(view.strides, numbers, columns)) {
+  // `loads`: how many rows have the lanes' coordinates.
+  Block(const device::BoundView& view, std::span<const std::byte* const> numbers, uint32_t columns,
+        int64_t loads)
+      : view_(view), elements_terms_(MakeTerms(view.strides, numbers, columns)), loads_(loads) {
     for (const device::BoundGuard& guard : view.guards) {
       if (guard_count_ == kMaxGuards) break;
       guards_[guard_count_++] = MakeTerms(guard.coefficients, numbers, columns);
@@ -191,10 +195,13 @@ class Block {
     if (!has_positions_) {
       HWY_DYNAMIC_DISPATCH(NarrowPositionsHere)(elements_, reach_.lowest, count_, positions_);
       FindRun();
+      is_near_ = run_begin_ == run_end_ && loads_ >= kWorthWindows &&
+                 near_.Find(positions_, count_, sizeof(T));
       has_positions_ = true;
     }
     const auto* const first = reinterpret_cast<const std::byte*>(
         ElementAt<T>(base, WrapMulAdd(element, reach_.lowest, 1)));
+    if (is_near_) return near_.Run(first, reinterpret_cast<std::byte*>(lanes));
     const auto gather = [&](int64_t begin, int64_t end) {
       if (begin == end) return;
       Gather(first, positions_ + begin, end - begin, reinterpret_cast<std::byte*>(lanes + begin),
@@ -326,7 +333,10 @@ class Block {
   Bounds reach_{};
   Bounds guard_reach_[kMaxGuards];
   bool has_positions_ = false;
+  const int64_t loads_;
   int64_t run_begin_ = 0, run_end_ = 0;
+  bool is_near_ = false;
+  NearGather near_;
   int64_t elements_[kBlock];
   int64_t guarded_[kBlock];
   // Of the guards and starts that the lanes were last held against, none at first.
@@ -353,21 +363,8 @@ void WithFill(const device::BoundView& view, Load&& load) {
   });
 }
 
-// The part of a linear form that is one number per row: without columns, and from the row's begin.
-int64_t NumberOfRow(const RowCoordinates& coordinates, int64_t offset,
-                    std::span<const int64_t> steps, int64_t row) {
-  int64_t number = offset;
-  for (size_t axis = 0; axis < coordinates.numbers.size(); ++axis) {
-    if ((coordinates.columns >> axis & 1) != 0) continue;
-    const int64_t at = static_cast<int>(axis) == coordinates.along
-                           ? coordinates.begin
-                           : reinterpret_cast<const int64_t*>(coordinates.numbers[axis])[row];
-    number = WrapMulAdd(number, steps[axis], at);
-  }
-  return number;
-}
-
-// The same for many rows: what differs between them, by axis.
+// The part of a linear form that is one number per row, without columns and from the row's begin:
+// what differs between rows, by axis.
 class RowForm {
  public:
   RowForm(const RowCoordinates& coordinates, int64_t offset, std::span<const int64_t> steps)
@@ -401,17 +398,22 @@ class RowForm {
   Term terms_[kMaxAxes];
 };
 
+std::vector<RowForm> GuardForms(const device::BoundView& view, const RowCoordinates& coordinates) {
+  std::vector<RowForm> forms;
+  forms.reserve(view.guards.size());
+  for (const device::BoundGuard& guard : view.guards) {
+    forms.emplace_back(coordinates, guard.offset, guard.coefficients);
+  }
+  return forms;
+}
+
 // Rows whose lanes lie a step apart.
 template <typename T>
 void LoadRuns(const device::BoundView& view, const std::byte* base,
               const RowCoordinates& coordinates, T fill, T* lanes) {
   const int64_t length = coordinates.length;
   const RowForm elements(coordinates, view.offset, view.strides);
-  std::vector<RowForm> guards;
-  guards.reserve(view.guards.size());
-  for (const device::BoundGuard& guard : view.guards) {
-    guards.emplace_back(coordinates, guard.offset, guard.coefficients);
-  }
+  const std::vector<RowForm> guards = GuardForms(view, coordinates);
   for (int64_t row = 0; row < coordinates.rows; ++row, lanes += length) {
     int64_t low = 0;
     int64_t high = length;
@@ -444,7 +446,7 @@ void AddMultiples(int64_t step, const int64_t* numbers, int64_t count, int64_t* 
 void LoadAt(const device::BoundView& view, const std::byte* base,
             std::span<const std::byte* const> coordinates, int64_t count, std::byte* lanes) {
   WithFill(view, [&]<typename T>(T, T fill) {
-    Block block(view, coordinates, ~uint32_t{0});
+    Block block(view, coordinates, ~uint32_t{0}, /*loads=*/1);
     for (int64_t begin = 0; begin < count; begin += kBlock) {
       block.MoveTo(begin, std::min(kBlock, count - begin));
       block.Load(
@@ -461,17 +463,15 @@ void LoadRowsAt(const device::BoundView& view, const std::byte* base,
   WithFill(view, [&]<typename T>(T, T fill) {
     auto* typed = reinterpret_cast<T*>(lanes);
     if (coordinates.columns == 0) return LoadRuns(view, base, coordinates, fill, typed);
-    Block block(view, coordinates.numbers, coordinates.columns);
+    Block block(view, coordinates.numbers, coordinates.columns, coordinates.rows);
+    const RowForm elements(coordinates, view.offset, view.strides);
+    const std::vector<RowForm> guards = GuardForms(view, coordinates);
     for (int64_t begin = 0; begin < length; begin += kBlock) {
       block.MoveTo(begin, std::min(kBlock, length - begin));
       for (int64_t row = 0; row < coordinates.rows; ++row) {
         block.Load(
-            base, NumberOfRow(coordinates, view.offset, view.strides, row),
-            [&](size_t g) {
-              const device::BoundGuard& guard = view.guards[g];
-              return NumberOfRow(coordinates, guard.offset, guard.coefficients, row);
-            },
-            fill, typed + row * length + begin);
+            base, elements.At(row), [&](size_t g) { return guards[g].At(row); }, fill,
+            typed + row * length + begin);
       }
     }
   });

@@ -13,6 +13,8 @@
 #include <random>
 #include <vector>
 
+#include "backends/cpu/engine/short_runs.h"
+
 namespace onnxifi::engine {
 namespace {
 
@@ -52,6 +54,46 @@ TEST(GatherTest, FindsElementsOfEverySize) {
     CheckBothWays<uint32_t>(count);
     CheckBothWays<uint64_t>(count);
   }
+}
+
+// Positions of `count` elements, `scale` for each of the source, with neighbours that change
+// places.
+void CheckNear(int64_t count, double scale, bool is_expected) {
+  std::vector<int32_t> positions(static_cast<size_t>(count));
+  for (size_t k = 0; k < positions.size(); ++k) {
+    positions[k] = static_cast<int32_t>(static_cast<double>(k) / scale);
+  }
+  for (size_t k = 1; k < positions.size(); k += 3) std::swap(positions[k - 1], positions[k]);
+  const int32_t last = *std::max_element(positions.begin(), positions.end());
+  // As long as it is asked for, so that whatever is read beyond it is found.
+  std::vector<float> elements(static_cast<size_t>(last) + 1);
+  std::iota(elements.begin(), elements.end(), 0.5F);
+  NearGather near;
+  const bool is_near = near.Find(positions.data(), count, sizeof(float));
+  if (!is_near) {
+    EXPECT_FALSE(is_expected && LongestShortRun(sizeof(float)) > 0) << count << " x " << scale;
+    return;
+  }
+  EXPECT_TRUE(is_expected) << count << " x " << scale;
+  std::vector<float> lanes(positions.size() + 1, -1.0F);
+  near.Run(reinterpret_cast<const std::byte*>(elements.data()),
+           reinterpret_cast<std::byte*>(lanes.data()));
+  for (size_t k = 0; k < positions.size(); ++k) {
+    ASSERT_EQ(lanes[k], static_cast<float>(positions[k]) + 0.5F) << k << " of " << count;
+  }
+  EXPECT_EQ(lanes.back(), -1.0F);
+}
+
+TEST(NearGatherTest, PermutesWhatVectorsHold) {
+  for (int64_t count : {16, 17, 31, 32, 64, 100, 255, 256}) {
+    for (double scale : {0.55, 0.75, 1.0, 1.5, 2.0, 3.7, 16.0, 200.0})
+      CheckNear(count, scale, true);
+    if (count >= 64) CheckNear(count, 0.1, false);
+  }
+  CheckNear(5, 2.0, false);
+  const int32_t positions[64] = {};
+  NearGather near;
+  EXPECT_FALSE(near.Find(positions, 64, sizeof(double)));
 }
 
 }  // namespace
