@@ -120,6 +120,7 @@ def node_case(
     constant=(),
     symbolic=False,
     domain=DOMAIN,
+    opset=21,
     oracle=None,
     shared=(),
     rtol=None,
@@ -159,7 +160,7 @@ def node_case(
                 info = helper.make_tensor_value_info(result, _type_number(answer), shape)
             made.append(info)
         graph = helper.make_graph([node], "test_" + name, declared, made, initializers)
-        opsets = [helper.make_opsetid("", 21), helper.make_opsetid(DOMAIN, 1)]
+        opsets = [helper.make_opsetid("", opset), helper.make_opsetid(DOMAIN, 1)]
         return helper.make_model(graph, ir_version=10, opset_imports=opsets, producer_name="onnxifi")
 
     if oracle is not None:

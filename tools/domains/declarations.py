@@ -56,11 +56,18 @@ def _default(attribute):
 
 
 def describe_schemas(domains=(MICROSOFT, "")):
-    """The same of ONNX Runtime's schemas of these domains; of ONNX's own those that it adds."""
-    known = {schema.name for schema in onnx.defs.get_all_schemas_with_history() if schema.domain == ""}
+    """The same of ONNX Runtime's schemas of these domains, the oldest of each operator; of ONNX's own
+    those that it adds."""
+    known = {
+        (schema.name, schema.since_version)
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.domain == ""
+    }
     described = {}
-    for schema in state.get_all_operator_schema():
-        if schema.domain not in domains or (schema.domain == "" and schema.name in known):
+    for schema in sorted(state.get_all_operator_schema(), key=lambda each: -each.since_version):
+        if schema.domain not in domains:
+            continue
+        if schema.domain == "" and (schema.name, schema.since_version) in known:
             continue
         types = {each.type_param_str: set(each.allowed_type_strs) for each in schema.type_constraints}
         attributes = {

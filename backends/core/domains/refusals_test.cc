@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What definitions of com.microsoft refuse by themselves, and with which sentence. What they
-// compute is compared with ONNX Runtime by the conformance suite of domains.
+// What definitions of com.microsoft, and of ONNX's experiments, refuse by themselves, and with
+// which sentence. What they compute is compared with ONNX Runtime by the conformance suite of
+// domains.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -87,8 +88,8 @@ class Node final : public model::DefinedNode {
 };
 
 // Empty where the node is defined.
-std::string Refusal(const char* op_type, const Node& node) {
-  const onnx::OpSchema* schema = KnownDomains().FindSchema(op_type, "com.microsoft", 1);
+std::string Refusal(const char* op_type, const Node& node, const char* domain = "com.microsoft") {
+  const onnx::OpSchema* schema = KnownDomains().FindSchema(op_type, domain, 1);
   const auto body = KnownDomains().Define(*schema, node);
   return body.ok() ? "" : body.status().Text();
 }
@@ -552,6 +553,20 @@ TEST(RefusalsTest, HashesOfTextAndOfWrongSeeds) {
   seeded.Set("seed", int64_t{-1});
   EXPECT_THAT(Refusal("MurmurHash3", seeded),
               HasSubstr("Attribute seed is -1; a seed is a uint32."));
+}
+
+TEST(RefusalsTest, PartsAndChannelsThatAnImageDoesNotHave) {
+  Node crop({{kFloat, {1, 3, 9, 8}}}, 1);
+  crop.Set("border", std::vector<int64_t>{1, 2, 3, 7});
+  EXPECT_EQ(Refusal("Crop", crop, ""), "");
+  crop.Set("border", std::vector<int64_t>{1, 2, 3, 8});
+  EXPECT_THAT(Refusal("Crop", crop, ""), HasSubstr("ask for 10 elements of axis 2, which has 9."));
+  crop.Set("scale", std::vector<int64_t>{4, 8});
+  EXPECT_THAT(Refusal("Crop", crop, ""), HasSubstr("ask for 9 elements of axis 3, which has 8."));
+  crop.Set("border", std::vector<int64_t>{1, 2});
+  EXPECT_THAT(Refusal("Crop", crop, ""), HasSubstr("have 2 and 2 numbers"));
+  EXPECT_THAT(Refusal("ImageScaler", Node({{kFloat, {1, 3, 4, 4}}}, 1), ""),
+              HasSubstr("bias has 0 numbers for 3 channels."));
 }
 
 }  // namespace

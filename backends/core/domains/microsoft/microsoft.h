@@ -44,6 +44,8 @@ std::span<const model::DomainOperator> SparseAttentionOperators();
 std::span<const model::DomainOperator> TextOperators();
 // Of ONNX's own domain: operators that ONNX Runtime writes there and ONNX does not define.
 std::span<const model::DomainOperator> DefaultDomainOperators();
+// Of ONNX's own domain, too: what its first versions had.
+std::span<const model::DomainOperator> WithdrawnOperators();
 
 std::span<const model::Domain* const> ListDomains();
 
