@@ -261,6 +261,20 @@ class Fusion {
     return value.element_count() == 1 && value.AsDouble(0) == 0;
   }
 
+  // Whether a condition is known to hold nowhere: a mask that is no mask, as ONNX's Attention has
+  // it where nothing is masked.
+  bool IsNever(const Step& step, ExprId id) const {
+    const ExprNode& node = pool_[id];
+    if (node.op == ExprOp::kConstant) return node.payload == 0;
+    if (node.op != ExprOp::kLoad || !node.operands.empty()) return false;
+    const View& view = step.reads[node.payload];
+    if (view.buffer == kNoBuffer || !view.guards.empty()) return false;
+    const Buffer& buffer = program_.buffers[static_cast<size_t>(view.buffer)];
+    if (buffer.kind != Buffer::Kind::kConstant) return false;
+    const tensor::Tensor& value = program_.constants[static_cast<size_t>(buffer.index)];
+    return std::ranges::all_of(value.bytes(), [](std::byte each) { return each == std::byte{0}; });
+  }
+
   // The Map as a condition by rows of `weights`, of which each lies along the last axis of
   // `domain`; nothing if it does something else.
   std::optional<Zeroing> ParseZeroing(const Step& step, const View& weights,
@@ -391,7 +405,9 @@ class Fusion {
     attention.value_prologue = Moved(second.b_prologue, of_sums);
     attention.score = Moved(parsed->element, of_softmax, Moved(first.roots[0], of_scores));
     attention.roots = {Moved(second.roots[0], of_sums)};
-    if (zeroing) AddZeroing(*map_of_weights, *zeroing, joined, attention);
+    if (zeroing && !IsNever(*map_of_weights, zeroing->condition)) {
+      AddZeroing(*map_of_weights, *zeroing, joined, attention);
+    }
     joined.body = std::move(attention);
     return joined;
   }

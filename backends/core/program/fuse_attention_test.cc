@@ -259,6 +259,31 @@ TEST(FuseAttentionTest, RowsOfWeightsMayBeZeroed) {
   }
 }
 
+// Masks that mask nothing, as constants of each row or of all rows together, leave nothing to do.
+TEST(FuseAttentionTest, RowsThatAreNeverZeroedCostNothing) {
+  const auto make = [](AttentionMaker& make, const tensor::Extents& extents, bool is_zeroed) {
+    const std::vector<std::byte> mask(static_cast<size_t>(tensor::ElementCount(extents)),
+                                      std::byte{is_zeroed});
+    const Operand by =
+        make.ProgramMaker::Constant(tensor::Tensor::FromBytes(ElementType::kBool, extents, mask));
+    const Operand scores = make.Product(make.Queries(), make.Keys(), Scaled);
+    const Operand weights = make.Softmax(scores);
+    const auto zero = [](ExprPool&, const std::vector<Expr>& loads) {
+      return Select(loads[1], Like(loads[0], 0), loads[0]);
+    };
+    make.Output(make.Product(make.Map(weights.shape, {weights, by}, zero), make.Values()));
+  };
+  for (const tensor::Extents& extents : {tensor::Extents{kQueries, 1}, tensor::Extents{1}}) {
+    for (const bool is_zeroed : {false, true}) {
+      EXPECT_EQ(Fused([&](AttentionMaker& maker) { make(maker, extents, is_zeroed); }), kOne);
+      AttentionMaker maker;
+      make(maker, extents, is_zeroed);
+      FuseAttention(maker.program, PreferAll);
+      EXPECT_EQ(maker.program.steps.back().reads.size(), is_zeroed ? 4U : 3U);
+    }
+  }
+}
+
 // Rows without a score are no numbers before they are zeroed; the values of the others count.
 TEST(FuseAttentionTest, ZeroedRowsMayBeNoNumbers) {
   EXPECT_EQ(Fused([](AttentionMaker& make) {
