@@ -373,8 +373,9 @@ runtime::RecipeResult SelectFewTransposed(const device::Facts& facts) {
                                                " groups; the kernel has at most " +
                                                std::to_string(kMaxOutputs) + " in one.");
   }
-  // Below, most of a vector of columns stays empty.
-  constexpr int64_t kMinColumns = 8;
+  // Most of a vector of columns stays empty below 8, but oneDNN multiplies once per tap then, and
+  // with some extents in loops of its own.
+  constexpr int64_t kMinColumns = 4;
   int64_t columns = outputs;
   for (size_t axis = 1; axis < contract.inner.size(); ++axis) {
     columns *= contract.inner[axis].constant();

@@ -288,7 +288,10 @@ TEST(LayerTest, TransposedToFewOutputsMultipliesPixels) {
   volume.is_transposed = true;
   Layer band = {1, 20, 1, {3, 3000}, {4, 32}, {2, 8}, {1, 12}, {1, 1}};
   band.is_transposed = true;
-  for (Layer layer : {wave, image, frames, volume, band}) {
+  // Four columns, as text detectors end with.
+  Layer mask = Square(8, 1, 96, 2, 2, 0);
+  mask.is_transposed = true;
+  for (Layer layer : {wave, image, frames, volume, band, mask}) {
     layer.makes_planes = true;
     const auto device = MakeDevice(2);
     EXPECT_THAT(LayerStep(layer).Check(*device), StartsWith("transposed to few outputs: "));
