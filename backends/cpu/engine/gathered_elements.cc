@@ -47,12 +47,14 @@ template <typename T, typename Position, bool are_dense>
 void GatherRow(const GatheredRow& row) {
   const auto* const source = reinterpret_cast<const AnyAddress<T>*>(row.source);
   const auto* const positions = reinterpret_cast<const AnyAddress<Position>*>(row.positions);
-  auto* HWY_RESTRICT result = reinterpret_cast<T*>(row.result);
+  auto* const result = reinterpret_cast<T*>(row.result);
   const auto fill = static_cast<T>(row.fill);
   const int64_t step = are_dense ? 1 : row.positions_step;
   const int64_t wrap = row.wraps ? row.extent : 0;
   const auto extent = static_cast<uint64_t>(row.extent);
   const int64_t along = row.along, source_step = row.source_step;
+  // Results may lie where their own positions do, never where others' are.
+#pragma GCC ivdep
   for (int64_t k = 0; k < row.count; ++k) {
     const auto given = static_cast<int64_t>(positions[k * step].value);
     const uint64_t position = static_cast<uint64_t>(given + (given < 0 ? wrap : 0));
@@ -192,16 +194,27 @@ class BoundGatheredElements final : public device::BoundKernel {
 
   base::Status Run(device::Addresses addresses) const override {
     constexpr int64_t kCostOfElement = 1000;  // picoseconds
-    const int64_t cost = domain_.back() * kCostOfElement;
-    return runtime_.For(rows_, cost, [&](int64_t begin, int64_t end, std::byte* /*scratch*/) {
-      for (int64_t row = begin; row < end; ++row) RunRow(addresses, row);
-    });
+    constexpr int64_t kMaxPiece = 1 << 14;    // of a row, so that a few long ones are divided, too
+    const int64_t count = domain_.back();
+    const int64_t piece = std::min(count, kMaxPiece);
+    const int64_t pieces = (count + piece - 1) / piece;
+    const auto run = [&](int64_t begin, int64_t end, std::byte* /*scratch*/) {
+      for (int64_t number = begin; number < end; ++number) {
+        const int64_t first = number % pieces * piece;
+        RunRow(addresses, number / pieces, first, std::min(piece, count - first));
+      }
+    };
+    return runtime_.For(rows_ * pieces, piece * kCostOfElement, run);
   }
 
  private:
-  void RunRow(device::Addresses addresses, int64_t number) const {
+  // The `count` results of a row from `first` on.
+  void RunRow(device::Addresses addresses, int64_t number, int64_t first, int64_t count) const {
     const size_t last = domain_.size() - 1;
-    int64_t from = source_.offset, at = positions_.offset, to = result_.offset;
+    const int64_t source_step = last == pattern_.axis ? 0 : source_.strides[last];
+    int64_t from = source_.offset + first * source_step;
+    int64_t at = positions_.offset + first * positions_.strides[last];
+    int64_t to = result_.offset + first;
     for (size_t axis = last; axis-- > 0;) {
       const int64_t coordinate = number % domain_[axis];
       number /= domain_[axis];
@@ -213,10 +226,10 @@ class BoundGatheredElements final : public device::BoundKernel {
     row.source = addresses[source_.buffer] + from * element_bytes_;
     row.positions = addresses[positions_.buffer] + at * position_bytes_;
     row.result = addresses[result_.buffer] + to * element_bytes_;
-    row.count = domain_[last];
+    row.count = count;
     row.extent = extent_;
     row.along = source_.strides[pattern_.axis];
-    row.source_step = last == pattern_.axis ? 0 : source_.strides[last];
+    row.source_step = source_step;
     row.positions_step = positions_.strides[last];
     row.fill = fill_;
     row.wraps = pattern_.wrap.has_value();

@@ -13,6 +13,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/core/ops/lower_graph.h"
@@ -153,6 +154,54 @@ TEST(GatheredElementsTest, AreThoseOfALoop) {
               Compare({.type = type, .positions = positions, .axis = axis, .is_repeated = true}));
         }
       }
+    }
+  });
+}
+
+TEST(GatheredElementsTest, LongRowsAreDivided) {
+  for (const int64_t axis : {1, 2}) {
+    EXPECT_TRUE(Compare({.data = {1, 3, 40'000}, .result = {1, 2, 39'999}, .axis = axis}));
+  }
+}
+
+// As steps before leave positions that nothing else reads.
+TEST(GatheredElementsTest, ResultsMayLieWhereTheirPositionsDo) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    for (const auto [type, positions] : {std::pair(ElementType::kFloat32, ElementType::kInt32),
+                                         std::pair(ElementType::kFloat64, ElementType::kInt64)}) {
+      const Case test = {.type = type, .positions = positions};
+      EXPECT_TRUE(Compare(test));
+      const std::unique_ptr<program::Program> lowered = Lower(test);
+      const program::Step& step = lowered->steps[0];
+      const size_t guarded = step.reads[0].guards.empty() ? 1 : 0;
+      const auto bytes_of = [](ElementType of, const Extents& extents) {
+        return static_cast<size_t>(tensor::SizeBytes(of, tensor::ElementCount(extents)));
+      };
+      std::vector<std::byte> data(bytes_of(type, test.data));
+      std::vector<std::byte> apart(bytes_of(type, test.result));
+      std::vector<std::byte> shared(bytes_of(positions, test.result));
+      std::mt19937_64 random(11);
+      for (std::byte& byte : data) byte = static_cast<std::byte>(random());
+      for (int64_t k = 0; k < tensor::ElementCount(test.result); ++k) {
+        tensor::StoreScalar(positions, shared.data(), k,
+                            {.i = static_cast<int64_t>(random() % 16) - 8});
+      }
+      std::vector<std::byte> kept = shared;
+      Shredder shredder;
+      Runtime runtime(shredder);
+      const std::vector<int64_t> dims;
+      const auto bound = BindGatheredElements(device::Bind(*lowered, step, dims), runtime);
+      ASSERT_NE(bound, nullptr);
+      std::vector<std::byte*> addresses(lowered->buffers.size());
+      addresses[static_cast<size_t>(step.reads[guarded].buffer)] = data.data();
+      addresses[static_cast<size_t>(step.reads[1 - guarded].buffer)] = kept.data();
+      addresses[static_cast<size_t>(step.writes[0].buffer)] = apart.data();
+      ASSERT_TRUE(bound->Run(addresses).ok());
+      addresses[static_cast<size_t>(step.reads[1 - guarded].buffer)] = shared.data();
+      addresses[static_cast<size_t>(step.writes[0].buffer)] = shared.data();
+      ASSERT_TRUE(bound->Run(addresses).ok());
+      EXPECT_EQ(shared, apart);
     }
   });
 }
