@@ -583,9 +583,12 @@ int64_t PlaneScratchBytes(const PlaneWindows& windows,
     taps *= sliding.kernel;
     if (rows > kMaxBytes || taps > kMaxBytes || row > kMaxBytes) return 0;
   }
-  // Where maxima are taken axis after axis, a column and a row.
-  const Wide copies = IsReducedByAxes(windows) ? std::max<Wide>(rows, 3) : rows;
-  const Wide bytes = copies * row * tensor::SizeBytes(windows.windows.type, 1);
+  const Wide row_bytes = row * tensor::SizeBytes(windows.windows.type, 1);
+  Wide bytes = rows * row_bytes;
+  // Where maxima are taken axis after axis, a column, and behind it a row.
+  if (IsReducedByAxes(windows)) {
+    bytes = std::max(bytes, Scratch::Up(static_cast<int64_t>(row_bytes)) + row_bytes);
+  }
   if (bytes > kMaxBytes) return 0;
   return Scratch::PointerBytes(static_cast<int64_t>(taps)) + Scratch::CountBytes(extents[2]) +
          Scratch::Up(static_cast<int64_t>(bytes));

@@ -98,10 +98,7 @@ class BoundPooling final : public device::BoundKernel {
     for (const program::Dim& extent : step.step->As<Window>()->kernel) {
       taps = std::clamp<int64_t>(step.Number(extent), 1, kManyTaps / taps) * taps;
     }
-    const bool has_planes = plane_.sliding[0].kernel > 1;
-    const bool is_long = is_planar_ && (has_planes || IsReducedByAxes(plane_));
-    grid_.Tile(0, grid_.rank(), is_long ? LongTileLanes(count, has_planes) : TileLanes(taps));
-    tile_lanes_ = grid_.TileLanes(0, grid_.rank());
+    TileGrid(count, taps);
     cost_ = tile_lanes_ * (taps * 60 + 100 + epilogue_->code.cost());
     bound_.LayOut(grid_, tile_lanes_);
     writer_.LayOut(grid_, runtime.settings().streamed_bytes);
@@ -109,14 +106,6 @@ class BoundPooling final : public device::BoundKernel {
     const auto lines = [&](int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; };
     window_bytes_ = lines(tile_lanes_ * element_bytes_);
     if (is_widened_) wide_bytes_ = lines(tile_lanes_ * static_cast<int64_t>(sizeof(float)));
-    if (is_planar_) {
-      std::array<int64_t, kSpatialAxes> extents = {1, 1, 1};
-      const int missing = kSpatialAxes - (grid_.rank() - 2);
-      for (int axis = missing; axis < kSpatialAxes; ++axis) {
-        extents[static_cast<size_t>(axis)] = grid_.tile_extent(axis - missing + 2);
-      }
-      plane_bytes_ = PlaneScratchBytes(plane_, extents);
-    }
     runtime.scratch().Reserve(wide_bytes_ + window_bytes_ + plane_bytes_ + 2 * kLine +
                               bound_.scratch_bytes() + writer_.scratch_bytes());
   }
@@ -143,12 +132,36 @@ class BoundPooling final : public device::BoundKernel {
     return std::min(lanes, std::max(fewer / kMin, int64_t{1}) * kMin);
   }
 
-  // More where tiles share the rows, or even the planes, at their edges, but enough tiles for all
-  // threads.
-  int64_t LongTileLanes(int64_t count, bool has_planes) const {
+  // More where tiles share the rows, or even the planes, at their edges, as far as there are tiles
+  // for many threads.
+  int64_t LongTileLanes(int64_t count, int64_t min, bool has_planes) const {
     constexpr int64_t kMinTiles = 32;
-    const int64_t lanes = runtime_.settings().tile_lanes;
-    return std::clamp(count / kMinTiles, lanes, (has_planes ? 16 : 4) * lanes);
+    return std::clamp(count / kMinTiles, min,
+                      (has_planes ? 16 : 4) * runtime_.settings().tile_lanes);
+  }
+
+  // Tiles whose rows the scratch memory takes, if some are so small.
+  void TileGrid(int64_t count, int64_t taps) {
+    const bool has_planes = plane_.sliding[0].kernel > 1;
+    const bool is_long = is_planar_ && (has_planes || IsReducedByAxes(plane_));
+    const int64_t min = TileLanes(taps);
+    int64_t lanes = is_long ? LongTileLanes(count, min, has_planes) : min;
+    grid_.Tile(0, grid_.rank(), lanes);
+    plane_bytes_ = is_planar_ ? TilePlaneBytes() : 0;
+    while (is_planar_ && plane_bytes_ == 0 && lanes > min) {
+      lanes = std::max(min, lanes / 2);
+      grid_.Tile(0, grid_.rank(), lanes);
+      plane_bytes_ = TilePlaneBytes();
+    }
+    tile_lanes_ = grid_.TileLanes(0, grid_.rank());
+  }
+  int64_t TilePlaneBytes() const {
+    std::array<int64_t, kSpatialAxes> extents = {1, 1, 1};
+    const int missing = kSpatialAxes - (grid_.rank() - 2);
+    for (int axis = missing; axis < kSpatialAxes; ++axis) {
+      extents[static_cast<size_t>(axis)] = grid_.tile_extent(axis - missing + 2);
+    }
+    return PlaneScratchBytes(plane_, extents);
   }
 
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {

@@ -7,8 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -23,6 +26,7 @@
 #include "backends/core/reference/host_memory.h"
 #include "backends/core/reference/random_step.h"
 #include "backends/cpu/engine/testing/engine_device.h"
+#include "backends/cpu/pooling/plane_reduction.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::pooling {
@@ -252,6 +256,39 @@ TEST(PoolingTest, AgreesOnEveryInstructionSet) {
     device::Serial serial;
     CompareWithReference(/*seed=*/20'000, /*count=*/300, {.loops = engine::LoopSet::kReference},
                          serial);
+  });
+}
+
+// Bytes, whose rows are shorter than a line, are where a column takes more than its elements.
+TEST(PoolingTest, KeepsToTheMemoryThatItAsksFor) {
+  PlaneWindows plane;
+  plane.windows.type = ElementType::kUint8;
+  plane.sliding = {Sliding{1, 1, 1, 1, 1, 0, 0}, Sliding{3, 1, 3, 1, 1, 0, 0},
+                   Sliding{9, 4, 3, 2, 1, 0, 0}};
+  for (size_t axis = 0; axis < kSpatialAxes; ++axis) {
+    plane.windows.taps[axis] = FindTaps(plane.sliding[axis]);
+  }
+  plane.windows.strides = plane.windows.tap_strides = {27, 9, 1};
+  PlaneBlock block;
+  block.block.extents = {1, 1, 4};
+  block.block.channels = 1;
+  block.block.strides = {4, 4, 1};
+  std::vector<std::byte> source(27), result(4);
+  for (size_t k = 0; k < source.size(); ++k) source[k] = static_cast<std::byte>(k * 37 % 101);
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    const auto bytes = static_cast<size_t>(PlaneScratchBytes(plane, block.block.extents));
+    constexpr std::byte kUntouched{0xA5};
+    alignas(64) std::array<std::byte, 4096> scratch;
+    ASSERT_LE(bytes + 64, scratch.size());
+    scratch.fill(kUntouched);
+    ReducePlanes(plane, block, source.data(), result.data(), scratch.data());
+    for (size_t k = bytes; k < scratch.size(); ++k) ASSERT_EQ(scratch[k], kUntouched) << k;
+    for (size_t x = 0; x < 4; ++x) {
+      std::byte most{0};
+      for (size_t k = 0; k < 9; ++k) most = std::max(most, source[k / 3 * 9 + 2 * x + k % 3]);
+      EXPECT_EQ(result[x], most) << x;
+    }
   });
 }
 
