@@ -183,7 +183,8 @@ std::string BaseFolderOf(const Options& options) {
 
 base::Result<GraphSession> GraphSession::Open(const Device& device, const SessionRequest& request,
                                               const std::optional<Placement>& placement,
-                                              bool is_profiled, uint32_t precision) {
+                                              bool is_profiled,
+                                              const RoundingPermissions& rounding) {
   const Options& options = request.options;
   FirstResult times;
   Stopwatch stopwatch;
@@ -199,9 +200,9 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
   graph_options.mapped_model = takes(ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL);  // MappedFile's
   graph_options.lasting_model = takes(ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL);
   graph_options.caller_runs = takes(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);  // Run waits
-  if (takes(ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION)) graph_options.precision = precision;
+  if (takes(ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION)) graph_options.precision = rounding.precision;
   graph_options.dynamic_quantization =
-      options.dynamic_quantization && takes(ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION);
+      rounding.dynamic_quantization && takes(ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION);
   graph_options.placement = placement;
   if (placement && !takes(ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT)) {
     return base::Status(

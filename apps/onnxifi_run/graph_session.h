@@ -15,6 +15,7 @@
 
 #include "apps/onnxifi_run/first_result.h"
 #include "apps/onnxifi_run/options.h"
+#include "apps/onnxifi_run/precision.h"
 #include "backends/core/base/result.h"
 #include "client/onnx_file/model_outline.h"
 #include "client/onnx_file/tensor_file.h"
@@ -43,11 +44,10 @@ class GraphSession {
   // Initialises the model on the device, and binds; as values where an input or output is no tensor
   // of numbers, or where nothing tells how large an output may be. Errors carry the library's
   // status and sentence; UNSUPPORTED_PROPERTY for a placement on a device that has no others to
-  // place nodes on. A device that knows no precisions computes in float32, as `precision`
-  // (ONNXIFI_SDK_PRECISION_*) permits.
+  // place nodes on. A device that does not know a permission computes without it.
   static base::Result<GraphSession> Open(const Device& device, const SessionRequest& request,
                                          const std::optional<Placement>& placement,
-                                         bool is_profiled, uint32_t precision);
+                                         bool is_profiled, const RoundingPermissions& rounding);
 
   // One run, of so many milliseconds. Afterwards outputs bound by an upper bound have the shape
   // that the run gave them.

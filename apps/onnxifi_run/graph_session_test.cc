@@ -104,7 +104,7 @@ class GraphSessionTest : public ::testing::Test {
     ONNXIFI_ASSIGN_OR_RETURN(const onnx_file::ModelOutline outline,
                              onnx_file::ParseModelOutline(bytes));
     return GraphSession::Open(devices->front(), {options_, bytes, outline, inputs_, expected},
-                              std::nullopt, /*is_profiled=*/false, ONNXIFI_SDK_PRECISION_FLOAT32);
+                              std::nullopt, /*is_profiled=*/false, /*rounding=*/{});
   }
 
  private:

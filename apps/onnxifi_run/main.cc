@@ -57,7 +57,7 @@ base::Status AddProfile(const Options& options, const Device& device,
   ONNXIFI_ASSIGN_OR_RETURN(report.profile, MakeProfile(report.step_records, explanation.nodes,
                                                        MedianOf(report.run_ms), threads, limits));
   report.profile->load = report.load_records;
-  report.profile->precision = options.precision;
+  report.profile->rounding = options.rounding;
   report.profile->errors = report.errors;
   report.profile->counters = report.counters;
   if (!report.load_records.empty()) {

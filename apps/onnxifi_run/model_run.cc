@@ -142,6 +142,7 @@ base::Status TakeTurns(const Options& options, GraphSession& session,
   return base::Ok();
 }
 
+// To a precision; records do not tell of rows that were rounded to 8 bits.
 bool HasRounded(const RunReport& report) {
   return !report.step_records.empty() &&
          std::ranges::any_of(report.step_records.back(), [](const StepRecord& step) {
@@ -149,13 +150,13 @@ bool HasRounded(const RunReport& report) {
          });
 }
 
-// Runs the model on the device once more, in float32.
+// Runs the model on the device once more, in float32, and rounds nothing.
 base::Result<std::vector<OutputError>> ErrorsAgainstFloat32(
     const Device& device, const SessionRequest& request, const std::optional<Placement>& placement,
     const std::vector<FileValue>& outputs) {
   ONNXIFI_ASSIGN_OR_RETURN(GraphSession session,
                            GraphSession::Open(device, request, placement, /*is_profiled=*/false,
-                                              ONNXIFI_SDK_PRECISION_FLOAT32));
+                                              /*rounding=*/{}));
   ONNXIFI_RETURN_IF_ERROR(session.Run().status());
   const std::vector<FileValue> exact = session.TakeOutputs();
   comparison::Tolerance tolerance;
@@ -273,12 +274,12 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   const SessionRequest request{options, model, outline, report.inputs, expected};
   ONNXIFI_ASSIGN_OR_RETURN(
       GraphSession session,
-      GraphSession::Open(device, request, placement, options.profile, options.precision));
+      GraphSession::Open(device, request, placement, options.profile, options.rounding));
   std::vector<GraphSession> others;
   for (const Device& other : beside) {
     ONNXIFI_ASSIGN_OR_RETURN(GraphSession opened,
                              GraphSession::Open(other, request, /*placement=*/{},
-                                                /*is_profiled=*/false, options.precision));
+                                                /*is_profiled=*/false, options.rounding));
     others.push_back(std::move(opened));
   }
   if (options.profile) {
@@ -287,7 +288,7 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   ONNXIFI_RETURN_IF_ERROR(TakeTurns(options, session, others, report));
   report.outputs = session.TakeOutputs();
   for (const auto& output : outline.outputs) report.output_kinds.push_back(output.kind);
-  if (HasRounded(report)) {
+  if (options.profile && (options.rounding.dynamic_quantization || HasRounded(report))) {
     ONNXIFI_ASSIGN_OR_RETURN(report.errors,
                              ErrorsAgainstFloat32(device, request, placement, report.outputs));
   }

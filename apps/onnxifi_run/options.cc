@@ -119,7 +119,7 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
                  "error")
       ->check(CLI::IsMember(std::vector<std::string>(kPrecisions.begin(), kPrecisions.end())));
   app.add_flag(
-      "--dynamic-quantization", options.dynamic_quantization,
+      "--dynamic-quantization", options.rounding.dynamic_quantization,
       "devices may round rows to 8 bits, in blocks with a scale each, before products with "
       "weights of 8 bits or less");
   CLI::Option* const profile = app.add_flag(
@@ -168,7 +168,7 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  options.precision =
+  options.rounding.precision =
       static_cast<uint32_t>(std::ranges::find(kPrecisions, precision) - kPrecisions.begin());
   for (const std::string& dim : dims) {
     if (!AddDim(dim, options.dims)) {

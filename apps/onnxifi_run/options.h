@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "apps/onnxifi_run/precision.h"
+
 namespace onnxifi::run {
 
 struct Options {
@@ -37,9 +39,7 @@ struct Options {
   bool profile = false;
   // Sums of products as their operators define them, no algorithm that rounds differently.
   bool exact_algorithms = false;
-  bool dynamic_quantization = false;
-  // ONNXIFI_SDK_PRECISION_*: to what devices may round operands of products.
-  uint32_t precision = ONNXIFI_SDK_PRECISION_FLOAT32;
+  RoundingPermissions rounding;
   // A file for the trace of the last run; empty for none. Given only with `profile`.
   std::filesystem::path trace;
   // A file for which device runs what; empty for none.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of precisions (ONNXIFI_SDK_PRECISION_*), for the command line and for profiles.
+// RoundingPermissions: to what devices may round operands of products. Names of precisions, for the
+// command line and for profiles.
 
 #ifndef ONNXIFI_APPS_ONNXIFI_RUN_PRECISION_H_
 #define ONNXIFI_APPS_ONNXIFI_RUN_PRECISION_H_
@@ -24,6 +25,13 @@ inline std::string PrecisionName(uint32_t precision) {
   return precision < kPrecisions.size() ? std::string(kPrecisions[precision])
                                         : "precision " + std::to_string(precision);
 }
+
+struct RoundingPermissions {
+  // ONNXIFI_SDK_PRECISION_*: what both operands may be rounded to.
+  uint32_t precision = ONNXIFI_SDK_PRECISION_FLOAT32;
+  // Whether rows may be rounded to 8 bits before weights of 8 bits or less.
+  bool dynamic_quantization = false;
+};
 
 }  // namespace onnxifi::run
 

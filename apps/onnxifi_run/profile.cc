@@ -175,16 +175,16 @@ void AppendReasons(const Profile& profile, std::string& text) {
   }
 }
 
-// What the steps made of the permission to round, and what it does to the outputs.
+// What the steps made of the permission to round to a precision.
 void AppendPrecision(const Profile& profile, std::string& text) {
-  if (profile.precision == ONNXIFI_SDK_PRECISION_FLOAT32) return;
+  if (profile.rounding.precision == ONNXIFI_SDK_PRECISION_FLOAT32) return;
   std::map<uint32_t, int> rounded;
   for (const ProfiledStep& step : profile.steps) {
     if (step.record.precision != ONNXIFI_SDK_PRECISION_FLOAT32) ++rounded[step.record.precision];
   }
   auto out = std::back_inserter(text);
   fmt::format_to(out, "\nOperands of products may be rounded to {}; ",
-                 PrecisionName(profile.precision));
+                 PrecisionName(profile.rounding.precision));
   if (rounded.empty()) {
     text += "every step computed in float32.\n";
     return;
@@ -196,8 +196,17 @@ void AppendPrecision(const Profile& profile, std::string& text) {
     separator = ", ";
   }
   text += ".\n";
+}
+
+// What was permitted, what became of it, and what it does to the outputs.
+void AppendRounding(const Profile& profile, std::string& text) {
+  AppendPrecision(profile, text);
+  if (profile.rounding.dynamic_quantization) {
+    text += "\nRows may be rounded to 8 bits; details of the steps tell where they are.\n";
+  }
   for (const OutputError& error : profile.errors) {
-    fmt::format_to(out, "Output '{}': error against float32 {:.3g} of |b| + rms(b) at worst\n",
+    fmt::format_to(std::back_inserter(text),
+                   "Output '{}': error against float32 {:.3g} of |b| + rms(b) at worst\n",
                    error.output, error.worst);
   }
 }
@@ -266,7 +275,7 @@ std::string MakeProfileTable(const Profile& profile) {
   AppendSums(profile, text);
   AppendSteps(profile, text);
   AppendReasons(profile, text);
-  AppendPrecision(profile, text);
+  AppendRounding(profile, text);
   AppendCounters(profile, text);
   auto out = std::back_inserter(text);
   if (profile.limits) {
@@ -316,7 +325,8 @@ json MakeProfileJson(const Profile& profile) {
   json object = {{"threads", profile.threads},   {"load_ms", profile.load_ms},
                  {"load", std::move(load)},      {"run_ms", profile.run_ms},
                  {"steps_ms", profile.steps_ms}, {"steps", std::move(steps)}};
-  object["precision"] = PrecisionName(profile.precision);
+  object["precision"] = PrecisionName(profile.rounding.precision);
+  object["dynamic_quantization"] = profile.rounding.dynamic_quantization;
   json errors = json::array();
   for (const OutputError& error : profile.errors) {
     // Null where it is infinite.

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/onnxifi_run/precision.h"
 #include "backends/core/base/result.h"
 #include "benchmarks/machine/limits.h"
 
@@ -51,9 +52,9 @@ struct Profile {
   std::optional<machine::ThreadLimits> limits;
   double run_ms = 0;    // median of the runs
   double steps_ms = 0;  // sum of the steps' medians
-  // What the caller permits (ONNXIFI_SDK_PRECISION_*); the steps tell what they did.
-  uint32_t precision = ONNXIFI_SDK_PRECISION_FLOAT32;
-  // Per output, where a step rounded operands.
+  // What the caller permits; the steps tell what they did.
+  RoundingPermissions rounding;
+  // Per output, where a step rounded operands, or may have.
   std::vector<OutputError> errors;
   // Since the graph was initialised; nothing where the library does not tell.
   std::optional<onnxGraphCounters> counters;

@@ -122,7 +122,7 @@ TEST(ProfileTest, TellsWhatRoundedAndTheErrorsOfIt) {
   Profile profile = MakeTwoSteps(/*has_limits=*/false);
   EXPECT_THAT(MakeProfileTable(profile), Not(HasSubstr("rounded")));
   EXPECT_EQ(MakeProfileJson(profile)["precision"], "float32");
-  profile.precision = ONNXIFI_SDK_PRECISION_FLOAT16;
+  profile.rounding.precision = ONNXIFI_SDK_PRECISION_FLOAT16;
   EXPECT_THAT(MakeProfileTable(profile),
               HasSubstr("may be rounded to float16; every step computed in float32.\n"));
   profile.steps[0].record.precision = ONNXIFI_SDK_PRECISION_TF32;
@@ -137,6 +137,17 @@ TEST(ProfileTest, TellsWhatRoundedAndTheErrorsOfIt) {
   EXPECT_EQ(object["steps"][1]["precision"], "float32");
   EXPECT_EQ(object["errors_against_float32"][0]["worst"], 0.00123);
   EXPECT_TRUE(object["errors_against_float32"][1]["worst"].is_null());
+  EXPECT_EQ(object["dynamic_quantization"], false);
+}
+
+TEST(ProfileTest, TellsTheErrorsOfRowsThatMayBeRounded) {
+  Profile profile = MakeTwoSteps(/*has_limits=*/false);
+  profile.rounding.dynamic_quantization = true;
+  profile.errors = {{"y", 0.25}};
+  EXPECT_THAT(MakeProfileTable(profile),
+              HasSubstr("Rows may be rounded to 8 bits; details of the steps tell where they are.\n"
+                        "Output 'y': error against float32 0.25 of"));
+  EXPECT_EQ(MakeProfileJson(profile)["dynamic_quantization"], true);
 }
 
 TEST(ProfileTest, TellsWhatRunsCostBesideTheirSteps) {
