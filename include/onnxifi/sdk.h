@@ -115,10 +115,10 @@ extern "C" {
 /*
  * Value: 1, a permission: where float32 rows are multiplied with constant weights of 8 bits or less
  * that are dequantized, the device may round the rows to 8 bits, with a scale for each block of a
- * row: each element by at most 1/254 of the largest in its block. 0 is the default: it permits only
- * what the model itself does, as MatMulNBits by its `accuracy_level`. Neither counts where
- * FAST_ALGORITHMS is 0, and PRECISION is independent of both. A device that gains nothing by it
- * computes in float32. Any other value is INVALID_PROPERTY.
+ * row: each element by at most 1/254 of the largest in its block, or 1e-36. 0 is the default: it
+ * permits only what the model itself does, as MatMulNBits by its `accuracy_level`. Neither counts
+ * where FAST_ALGORITHMS is 0, and PRECISION is independent of both. A device that gains nothing by
+ * it computes in float32. Any other value is INVALID_PROPERTY.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION ((uint64_t)1 << 58)
 

@@ -169,28 +169,28 @@ std::string MakeProductModel() {
       .Build();
 }
 
-onnxStatus InitWithPrecision(Check& check, const Scene& scene, const std::string& model,
-                             uint64_t precision, onnxGraph* graph) {
-  const std::array<uint64_t, 3> list = {ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION, precision,
-                                        ONNXIFI_GRAPH_PROPERTY_NONE};
+onnxStatus InitWithProperty(Check& check, Scene& scene, const std::string& model, uint64_t key,
+                            uint64_t value, onnxGraph* graph) {
+  const std::array<uint64_t, 3> list = {key, value, ONNXIFI_GRAPH_PROPERTY_NONE};
   return check.library().onnxInitGraph(scene.backend(), list.data(), model.size(), model.data(), 0,
                                        nullptr, graph);
 }
 
-void PrecisionIsAPermission(Check& check) {
+// Each value is taken, and a product of float32 numbers that it leaves as they are is exact.
+void ExpectPermissions(Check& check, uint64_t key, std::span<const uint64_t> values,
+                       const std::string& name) {
   Scene scene(check);
   if (!scene.is_ready()) return;
   const std::string model = MakeProductModel();
-  for (const uint64_t precision : {ONNXIFI_SDK_PRECISION_FLOAT32, ONNXIFI_SDK_PRECISION_TF32,
-                                   ONNXIFI_SDK_PRECISION_BFLOAT16, ONNXIFI_SDK_PRECISION_FLOAT16}) {
+  for (const uint64_t value : values) {
     onnxGraph graph = nullptr;
-    const onnxStatus status = InitWithPrecision(check, scene, model, precision, &graph);
+    const onnxStatus status = InitWithProperty(check, scene, model, key, value, &graph);
     if (client::IsRefusal(status)) {
       check.SetNotSupported(status, check.library().LastError());
       return;
     }
     if (!check.ExpectOneOf({ONNXIFI_STATUS_SUCCESS, ONNXIFI_STATUS_FALLBACK}, status,
-                           "onnxInitGraph with precision " + std::to_string(precision))) {
+                           "onnxInitGraph with " + name + " " + std::to_string(value))) {
       return;
     }
     const std::array<int64_t, 2> x_extents = {kRows, kColumns};
@@ -203,34 +203,62 @@ void PrecisionIsAPermission(Check& check) {
     outputs.Add("z", ElementType::kFloat32, z_extents, z.data());
     check.ExpectStatus(ONNXIFI_STATUS_SUCCESS,
                        check.library().onnxSetGraphIO(graph, 1, inputs.data(), 1, outputs.data()),
-                       "onnxSetGraphIO of a graph with a precision");
+                       "onnxSetGraphIO of a graph with " + name);
     if (!scene.RunAndWait(graph)) return;
     check.Expect(z == std::vector<float>{7, 3.5f, 16, 8},
-                 "A product of numbers that every precision has is not exact with precision " +
-                     std::to_string(precision) + ".");
+                 "A product of numbers that need no rounding is not exact with " + name + " " +
+                     std::to_string(value) + ".");
     scene.ReleaseGraphNow(graph);
   }
 }
 
-void UnknownPrecisionIsInvalid(Check& check) {
+void PrecisionIsAPermission(Check& check) {
+  ExpectPermissions(
+      check, ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION,
+      std::array<uint64_t, 4>{ONNXIFI_SDK_PRECISION_FLOAT32, ONNXIFI_SDK_PRECISION_TF32,
+                              ONNXIFI_SDK_PRECISION_BFLOAT16, ONNXIFI_SDK_PRECISION_FLOAT16},
+      "precision");
+}
+
+void DynamicQuantizationIsAPermission(Check& check) {
+  ExpectPermissions(check, ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION,
+                    std::array<uint64_t, 2>{0, 1}, "dynamic quantization");
+}
+
+// Each value is refused by a sentence that names it.
+void ExpectInvalidValues(Check& check, uint64_t key, std::span<const uint64_t> values,
+                         const std::string& name) {
   Scene scene(check);
   if (!scene.is_ready()) return;
   const std::string model = MakeAddModel();
-  for (const uint64_t precision : {uint64_t{4}, uint64_t{256}, uint64_t{1} << 32, ~uint64_t{0}}) {
+  for (const uint64_t value : values) {
     int local = 0;
     onnxGraph graph = &local;
-    const onnxStatus status = InitWithPrecision(check, scene, model, precision, &graph);
+    const onnxStatus status = InitWithProperty(check, scene, model, key, value, &graph);
     check.Expect(graph == nullptr, "onnxInitGraph fails and leaves *graph other than NULL.");
     if (status == ONNXIFI_STATUS_UNSUPPORTED_PROPERTY) {
       check.SetNotSupported(status, check.library().LastError());
       return;
     }
     check.ExpectStatus(ONNXIFI_STATUS_INVALID_PROPERTY, status,
-                       "onnxInitGraph with precision " + std::to_string(precision));
+                       "onnxInitGraph with " + name + " " + std::to_string(value));
     const std::string sentence = check.library().LastError();
-    check.Expect(sentence.find(std::to_string(precision)) != std::string::npos,
-                 "The sentence about an unknown precision does not name it: " + sentence);
+    check.Expect(
+        sentence.find(std::to_string(value)) != std::string::npos,
+        "The sentence about an unknown value of " + name + " does not name it: " + sentence);
   }
+}
+
+void UnknownPrecisionIsInvalid(Check& check) {
+  ExpectInvalidValues(check, ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION,
+                      std::array<uint64_t, 4>{4, 256, uint64_t{1} << 32, ~uint64_t{0}},
+                      "precision");
+}
+
+void UnknownDynamicQuantizationIsInvalid(Check& check) {
+  ExpectInvalidValues(check, ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION,
+                      std::array<uint64_t, 3>{2, uint64_t{1} << 32, ~uint64_t{0}},
+                      "dynamic quantization");
 }
 
 void WeightByDescriptorIsCopied(Check& check) {
@@ -406,6 +434,8 @@ constexpr InterfaceCase kCases[] = {
     {"graphs", "invalid_graph_property_value_is_refused", InvalidPropertyValueIsSaid},
     {"graphs", "precision_is_a_permission", PrecisionIsAPermission},
     {"graphs", "unknown_precision_is_invalid", UnknownPrecisionIsInvalid},
+    {"graphs", "dynamic_quantization_is_a_permission", DynamicQuantizationIsAPermission},
+    {"graphs", "unknown_dynamic_quantization_is_invalid", UnknownDynamicQuantizationIsInvalid},
     {"graphs", "weight_by_descriptor_is_copied", WeightByDescriptorIsCopied},
     {"graphs", "descriptor_wins_over_initializer", DescriptorWinsOverInitializer},
     {"graphs", "zero_weights_with_a_pointer", ZeroWeightsWithAPointer},
