@@ -10,6 +10,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -560,9 +561,18 @@ TEST(RefusalsTest, PartsAndChannelsThatAnImageDoesNotHave) {
   crop.Set("border", std::vector<int64_t>{1, 2, 3, 7});
   EXPECT_EQ(Refusal("Crop", crop, ""), "");
   crop.Set("border", std::vector<int64_t>{1, 2, 3, 8});
-  EXPECT_THAT(Refusal("Crop", crop, ""), HasSubstr("ask for 10 elements of axis 2, which has 9."));
+  EXPECT_THAT(Refusal("Crop", crop, ""),
+              HasSubstr("ask for 2 and 8 elements of axis 2, which has 9."));
   crop.Set("scale", std::vector<int64_t>{4, 8});
-  EXPECT_THAT(Refusal("Crop", crop, ""), HasSubstr("ask for 9 elements of axis 3, which has 8."));
+  EXPECT_THAT(Refusal("Crop", crop, ""),
+              HasSubstr("ask for 1 and 8 elements of axis 3, which has 8."));
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const std::vector<int64_t>& border : std::vector<std::vector<int64_t>>{
+           {kMost, 0, 1, 0}, {1, 0, kMost, 0}, {0, kMost, 0, kMost}, {0, -1, 0, 0}}) {
+    Node large({{kFloat, {1, 3, 9, 8}}}, 1);
+    large.Set("border", border);
+    EXPECT_THAT(Refusal("Crop", large, ""), HasSubstr("Attributes border and scale ask for"));
+  }
   crop.Set("border", std::vector<int64_t>{1, 2});
   EXPECT_THAT(Refusal("Crop", crop, ""), HasSubstr("have 2 and 2 numbers"));
   EXPECT_THAT(Refusal("ImageScaler", Node({{kFloat, {1, 3, 4, 4}}}, 1), ""),

@@ -74,16 +74,21 @@ Status DefineCrop(Definition& d) {
   }
   Value cropped = d.In(0);
   for (const Cut& cut : {rows, columns}) {
-    const int64_t used = cut.before + cut.kept.value_or(cut.after);
+    // No tensor has more elements along an axis than half of what the numbers of attributes reach.
+    constexpr int64_t kMaxExtent = std::numeric_limits<int64_t>::max() / 2;
+    const int64_t rest = cut.kept.value_or(cut.after);
     const std::optional<int64_t> extent = d.Extent(0, cut.axis);
-    if (cut.before < 0 || cut.after < 0 || cut.kept.value_or(0) < 0 || (extent && used > *extent)) {
-      return d.Invalid("Attributes border and scale ask for " + std::to_string(used) +
-                       " elements of axis " + std::to_string(cut.axis) + ", which has " +
+    const int64_t most = extent.value_or(kMaxExtent);
+    if (cut.before < 0 || cut.after < 0 || rest < 0 || cut.before > most ||
+        rest > most - cut.before) {
+      return d.Invalid("Attributes border and scale ask for " + std::to_string(cut.before) +
+                       " and " + std::to_string(rest) + " elements of axis " +
+                       std::to_string(cut.axis) + ", which has " +
                        (extent ? std::to_string(*extent) : "at least 0") + ".");
     }
     int64_t end = std::numeric_limits<int64_t>::max();
     if (cut.kept) {
-      end = used;
+      end = cut.before + *cut.kept;
     } else if (cut.after > 0) {
       end = -cut.after;
     }
