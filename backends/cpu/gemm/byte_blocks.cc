@@ -57,6 +57,8 @@ constexpr int kVectors = 2;
 
 bool CanMultiply(bool has_byte_products) { return HWY_TARGET == HWY_AVX2 || has_byte_products; }
 
+int64_t MinRows() { return HWY_TARGET == HWY_AVX2 ? 1 : 3; }
+
 // The `count` elements of a block, at most as many as it has.
 void RoundBlock(const float* x, int64_t count, int64_t block, int bits, int8_t* bytes, float* scale,
                 int32_t* sum) {
@@ -335,6 +337,7 @@ void MultiplyAll(const ByteBlockProduct& product, const Epilogue& epilogue) {
 #else
 
 bool CanMultiply(bool /*has_byte_products*/) { return false; }
+int64_t MinRows() { return 1; }
 bool NeedsPanel(int64_t /*rows*/) { return false; }
 void RoundAll(const QuantizedLayout& /*layout*/, const float* /*x*/, std::byte* /*row*/) {}
 void FillPanel(const QuantizedMatrix& /*matrix*/, int64_t /*column*/, std::byte* /*panel*/) {}
@@ -350,12 +353,15 @@ HWY_AFTER_NAMESPACE();
 namespace onnxifi::gemm {
 
 HWY_EXPORT(CanMultiply);
+HWY_EXPORT(MinRows);
 HWY_EXPORT(NeedsPanel);
 HWY_EXPORT(RoundAll);
 HWY_EXPORT(FillPanel);
 HWY_EXPORT(MultiplyAll);
 
 bool HasByteBlocks() { return HWY_DYNAMIC_DISPATCH(CanMultiply)(processor::HasByteProducts()); }
+
+int64_t MinByteBlockRows() { return HWY_DYNAMIC_DISPATCH(MinRows)(); }
 
 bool NeedsBytePanel(int64_t rows) { return HWY_DYNAMIC_DISPATCH(NeedsPanel)(rows); }
 

@@ -42,7 +42,7 @@ inline int64_t BytePanelBytes(const QuantizedLayout& layout) {
 // Those of the columns from `column` on, which begins a group. Memory of 64 bytes' alignment.
 void FillBytePanel(const QuantizedMatrix& matrix, int64_t column, std::byte* panel);
 
-// Whether so many rows take less time with a panel. Without one the numbers are read from the
+// Whether so many rows take less time with a panel; without one the numbers are read from the
 // matrix.
 bool NeedsBytePanel(int64_t rows);
 
@@ -59,9 +59,9 @@ struct ByteBlockProduct {
 };
 void MultiplyByteBlocks(const ByteBlockProduct& product, const Epilogue& epilogue);
 
-// Fewer rows are as fast without rounding: measured with 2 to 8 rows, depths of 1024 and 2048 and
-// blocks of 32 and 128.
-inline constexpr int64_t kMinByteBlockRows = 3;
+// Fewer rows are as fast without rounding: measured with 1 to 8 rows, depths of 1024 and 2048 and
+// blocks of 32 and 128. AVX2 takes longer to convert the numbers to float32 than to round one row.
+int64_t MinByteBlockRows();
 
 }  // namespace onnxifi::gemm
 

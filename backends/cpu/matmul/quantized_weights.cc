@@ -31,6 +31,8 @@ using tensor::ElementType;
 
 // Elements of a block are a multiple of this.
 constexpr int64_t kMinBlock = 16;
+// Of 32 columns, as many as are packed, bytes take as much memory as 8 columns of float32.
+constexpr int64_t kMinColumns = 8;
 
 Status Refuse(std::string sentence) {
   return Status(Code::kUnsupportedAttribute, std::move(sentence));
@@ -335,6 +337,11 @@ Result<QuantizedProduct> DescribeDequantization(const device::Facts& facts,
       return Refuse("Scales and zero points have different blocks.");
     }
     weights.block = weights.zero_point->block;
+  }
+  if (weights.columns < kMinColumns) {
+    return Status(Code::kUnsupportedShape, "The matrix has " + std::to_string(weights.columns) +
+                                               " columns; from " + std::to_string(kMinColumns) +
+                                               " on it takes less memory than in float32.");
   }
   if (weights.block < weights.depth && weights.block % kMinBlock != 0) {
     return Status(Code::kUnsupportedShape, "A scale has " + std::to_string(weights.block) +

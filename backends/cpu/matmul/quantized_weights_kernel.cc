@@ -49,7 +49,7 @@ class BoundQuantizedWeights final : public device::BoundKernel {
     are_rows_rounded_ = weights.may_round_rows && gemm::HasByteBlocks() &&
                         weights.columns >= kMinRoundedColumns &&
                         (lines_.count() == 1 || lines_.rows() >= kMinRowsOfLines) &&
-                        lines_.rows() >= gemm::kMinByteBlockRows;
+                        lines_.rows() >= gemm::MinByteBlockRows();
     if (are_rows_rounded_) {
       const int64_t times = (lines_.rows() + kMaxRoundedRows - 1) / kMaxRoundedRows;
       rounded_at_once_ = (lines_.rows() + times - 1) / times;
