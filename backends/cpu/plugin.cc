@@ -90,12 +90,12 @@ class Hardware : public plugin::Hardware {
   base::Result<std::unique_ptr<device::Device>> Open(
       int /*index*/, const abi::BackendProperties& /*properties*/) override {
     const threads::Environment environment = threads::ReadEnvironment();
-    TellFault(environment, environment.thread_count_fault);
     std::shared_ptr<threads::ThreadPool> pool;
     {
       const std::lock_guard lock(mutex_);
       pool = pool_.lock();
       if (pool == nullptr) {
+        TellFault(environment, environment.thread_count_fault);
         pool = std::make_shared<threads::ThreadPool>(
             environment.thread_count.value_or(device::CountUsableCpus()));
         pool_ = pool;

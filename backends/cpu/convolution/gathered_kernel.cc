@@ -236,7 +236,7 @@ class BoundGathered final : public device::BoundKernel {
   // Of a window of a chunk.
   int64_t GatheredFloats() const { return IsAllInPlace() ? 0 : block_depth_; }
 
-  // Behind the windows from `first` on that are read where they lie, or that are gathered, as it.
+  // The end of the run of windows that, as window `first`, are read in place, or are gathered.
   int64_t EndOfKind(int64_t first) const {
     if (first < in_place_.begin) return in_place_.begin;
     return first < in_place_.end ? in_place_.end : windows_.count();

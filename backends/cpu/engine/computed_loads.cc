@@ -133,9 +133,8 @@ class Block {
   // Rows for which it takes less time to find windows than to gather without.
   static constexpr int64_t kWorthWindows = 4;
 
-  // Of the coordinates of `view`, those in `columns`, which differ between lanes; the others count
-  // nothing here.
-  // `loads`: how many rows have the lanes' coordinates.
+  // Of the coordinates of `view` only those in `columns` count here: they differ between lanes.
+  // `loads`: how many rows have the same coordinates of lanes.
   Block(const device::BoundView& view, std::span<const std::byte* const> numbers, uint32_t columns,
         int64_t loads)
       : view_(view), elements_terms_(MakeTerms(view.strides, numbers, columns)), loads_(loads) {

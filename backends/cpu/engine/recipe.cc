@@ -52,7 +52,8 @@ runtime::RecipeResult SelectMap(const device::Facts& facts) {
 }
 
 runtime::RecipeResult SelectReduce(const device::Facts& facts) {
-  // Under a name of its own, so that no pass gives it elements to compute, which it cannot.
+  // Under a name of its own, so that no pass lets it compute its elements: where it finds positions
+  // in rows of neighbours, they have to lie in memory.
   const bool is_search = FindExtremePosition(facts.program.exprs, facts.step).has_value();
   return MakeRecipe(is_search ? "engine search" : "engine reduce", facts, BuildReduce);
 }

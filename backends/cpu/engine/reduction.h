@@ -146,7 +146,7 @@ class BoundReduction {
   BoundCode init_, elements_, update_, merge_;
   Direct direct_update_, direct_merge_;
   RowReduction row_reduction_ = nullptr;
-  // For a state that is no more than one part: all elements of a tile at once.
+  // Adds all elements of a tile at once; used where a state has a single part.
   ColumnReduction column_reduction_ = nullptr;
   std::vector<int64_t> state_offsets_;
   int64_t tile_lanes_ = 0;

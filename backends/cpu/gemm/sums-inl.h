@@ -44,9 +44,10 @@ HWY_INLINE hn::Vec<D> StartOf(D d, const float* bias, int64_t v, int64_t columns
   return LoadFirst(d, bias + v * lanes, columns - v * lanes);
 }
 
-// Stores the epilogue, but for its bias and its functions, of the sums of `rows` rows of `columns`
-// columns each; `addend` is that of the first row, or null. What is asked once per block and not
-// per vector: where the depth is small, that counts.
+// Adds the addend, applies the activation and stores the sums of `rows` rows of `columns` columns
+// each. Bias and functions of the epilogue are the caller's. `addend` is that of the first row, or
+// null. Conditions are tested once per block, not per vector: where the depth is small, that
+// counts.
 template <int rows, int vectors, class D>
 HWY_INLINE void StoreSums(D d, const Epilogue& epilogue, const float* addend, int64_t columns,
                           float* c, int64_t stride, hn::Vec<D> (&sum)[rows][vectors]) {

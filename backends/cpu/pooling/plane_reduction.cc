@@ -360,8 +360,8 @@ HWY_INLINE bool FindLargest(const T* row, int64_t count, T& largest) {
   return true;
 }
 
-// The same of all elements of a window of one plane, whose rows lie side by side; the first of
-// equals. False where that is left to loops.
+// The largest element of a window of one plane, whose rows lie side by side; the first of equals.
+// False where that is left to loops.
 template <class Kind, typename T = typename Kind::Element>
 HWY_INLINE bool FindMaximum(const T* first, std::array<int64_t, kSpatialAxes> counts,
                             const std::array<int64_t, kSpatialAxes>& strides, T* result) {
