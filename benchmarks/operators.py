@@ -64,8 +64,8 @@ def build_model(onnx, case, is_between):
 
 
 def _surround(onnx, x, model, nodes, initializers, results):
-    """Puts a convolution of 1 x 1 in front of the first input and, if it has channels, too, one behind the
-    first output.
+    """Puts a convolution of 1 x 1 in front of the first input and, if it has channels of float32, too, one
+    behind the first output.
     """
     import numpy
 
@@ -75,11 +75,12 @@ def _surround(onnx, x, model, nodes, initializers, results):
         initializers.append(onnx.numpy_helper.from_array(weights.astype("float32"), f"weights_of_{target}"))
         return onnx.helper.make_node("Conv", [source, f"weights_of_{target}"], [target])
 
-    extents = [each.dim_value for each in model.graph.output[0].type.tensor_type.shape.dim]
+    result = model.graph.output[0].type.tensor_type
+    extents = [each.dim_value for each in result.shape.dim]
     first = nodes[0].input[0]
     nodes[0].input[0] = "before"
     nodes.insert(0, convolve(first, "before", x.shape[1], x.shape[1]))
-    if len(extents) == x.ndim:
+    if len(extents) == x.ndim and result.elem_type == onnx.TensorProto.FLOAT:
         nodes.append(convolve(results[0], "behind", extents[1], extents[1]))
         results[0] = "behind"
 

@@ -28,15 +28,18 @@ class OperatorsTest(unittest.TestCase):
     def test_stands_between_convolutions(self):
         inside = [case for case in self.cases if operators.has_channels(case)]
         self.assertGreater(len(inside), 100)
-        for case in inside[::19]:
+        compared = next(case for case in inside if case.op_type == "Equal")
+        for case in [*inside[::19], compared]:
             with self.subTest(case.name):
                 model, _ = operators.build_model(onnx, case, is_between=True)
                 onnx.checker.check_model(model, full_check=True)
                 kinds = [node.op_type for node in model.graph.node]
                 self.assertEqual(kinds[:2], ["Conv", case.op_type])
-                # A recurrent operator's first result has an axis more, and no convolution behind it.
+                # A recurrent operator's first result has an axis more, a comparison's is of bool: neither has
+                # a convolution behind it.
                 has_behind = len(kinds) == 3 + bool(case.behind)
-                self.assertEqual(kinds[-1] == "Conv" and has_behind, case.op_type not in ("RNN", "GRU", "LSTM"))
+                without = ("RNN", "GRU", "LSTM", "Equal", "Greater", "Less", "IsNaN")
+                self.assertEqual(kinds[-1] == "Conv" and has_behind, case.op_type not in without)
 
     def test_compares_with_the_better_peer(self):
         times = {"onnxifi": 3.0, "onnxruntime": 2.0, "openvino": 1.5}
