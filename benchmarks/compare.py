@@ -70,6 +70,7 @@ import datetime
 import functools
 import importlib.metadata
 import json
+import math
 import os
 import pathlib
 import platform
@@ -468,9 +469,14 @@ def run_model(model, threads, arguments, loads, place):
 
 
 def _compare_with_peers(figures):
-    """Our figures over those of the better peer, each of its own; None where one is missing."""
+    """Our figures over those of the better peer, each of its own; None where one is missing.
+
+    What gives no finite results, or results of another shape, is no peer: it computed something else.
+    """
     peers = [
-        figures[name] for name in (*_PEERS, *_OWN_PEERS) if "median_ms" in figures.get(name, {})
+        figures[name]
+        for name in (*_PEERS, *_OWN_PEERS)
+        if "median_ms" in figures.get(name, {}) and figures[name].get("difference") != math.inf
     ]
     ours = figures.get(measurements.OURS, {})
     result = {"best_peer_ms": min((peer["median_ms"] for peer in peers), default=None)}

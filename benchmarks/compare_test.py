@@ -334,6 +334,14 @@ class Summaries(unittest.TestCase):
             (ratios["ratio"], ratios["load_ratio"], ratios["memory_ratio"]), (1.5, 0.25, 2)
         )
 
+    def test_what_computes_something_else_is_no_peer(self):
+        figures = {
+            "onnxifi": {"median_ms": 3.0, "first_result_ms": 10.0, "peak_mib": 8.0},
+            "onnxruntime": {"median_ms": 4.0, "first_result_ms": 40.0, "peak_mib": 16.0, "difference": 700.0},
+            "openvino": {"median_ms": 0.1, "first_result_ms": 1.0, "peak_mib": 1.0, "difference": math.inf},
+        }
+        self.assertEqual(compare._compare_with_peers(figures)["ratio"], 0.75)
+
     def test_ratio_is_unknown_without_peers_or_ourselves(self):
         peer = {"median_ms": 4.0, "first_result_ms": 1.0, "peak_mib": 1.0}
         self.assertIsNone(compare._compare_with_peers({"openvino": peer})["ratio"])
