@@ -566,9 +566,12 @@ TEST(RefusalsTest, PartsAndChannelsThatAnImageDoesNotHave) {
   crop.Set("scale", std::vector<int64_t>{4, 8});
   EXPECT_THAT(Refusal("Crop", crop, ""),
               HasSubstr("ask for 1 and 8 elements of axis 3, which has 8."));
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  for (const std::vector<int64_t>& border : std::vector<std::vector<int64_t>>{
-           {kMost, 0, 1, 0}, {1, 0, kMost, 0}, {0, kMost, 0, kMost}, {0, -1, 0, 0}}) {
+  constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
+  for (const std::vector<int64_t>& border :
+       std::vector<std::vector<int64_t>>{{kMaxInt64, 0, 1, 0},
+                                         {1, 0, kMaxInt64, 0},
+                                         {0, kMaxInt64, 0, kMaxInt64},
+                                         {0, -1, 0, 0}}) {
     Node large({{kFloat, {1, 3, 9, 8}}}, 1);
     large.Set("border", border);
     EXPECT_THAT(Refusal("Crop", large, ""), HasSubstr("Attributes border and scale ask for"));
