@@ -104,40 +104,69 @@ void ReduceColumns(const float* elements, int64_t step, int64_t count, int64_t l
   for (; k < count; ++k) ReduceElements<1, Operation>(elements + k * step, step, lanes, states);
 }
 
+// The lanes of `vectors` vectors, from the first element of a part on: every kBlock-th row.
+template <class Operation, int vectors, class Load>
+HWY_INLINE void ReducePart(const float* elements, int64_t step, int64_t rows,
+                           const RowVec (&begin)[vectors], const Load& load,
+                           RowVec (&held)[vectors]) {
+  const RowTag d;
+  for (int v = 0; v < vectors; ++v) held[v] = begin[v];
+  for (int64_t k = 0; k < rows; k += reference::kBlock) {
+    const float* const row = elements + k * step;
+    for (int v = 0; v < vectors; ++v) held[v] = Operation()(d, held[v], load(row, v));
+  }
+}
+
+// Both halves of all parts of these lanes. load(row, v): vector v of a row.
+template <class Operation, int vectors, class Load>
+HWY_INLINE void ReduceParts(const float* elements, int64_t step, int64_t count, const float* states,
+                            const Load& load, float* joined, int64_t joined_step) {
+  constexpr int64_t kHalf = reference::kBlock / 2;
+  const RowTag d;
+  RowVec begin[vectors], held[vectors], other[vectors];
+  for (int v = 0; v < vectors; ++v) begin[v] = load(states, v);
+  for (int64_t p = 0; p < std::min(kHalf, count); ++p) {
+    ReducePart<Operation, vectors>(elements + p * step, step, count - p, begin, load, held);
+    if (p + kHalf < count) {
+      ReducePart<Operation, vectors>(elements + (p + kHalf) * step, step, count - p - kHalf, begin,
+                                     load, other);
+      for (int v = 0; v < vectors; ++v) held[v] = Operation()(d, held[v], other[v]);
+    }
+    for (int v = 0; v < vectors; ++v) {
+      hn::Store(held[v], d, joined + p * joined_step + v * kRowLanes);
+    }
+  }
+}
+
 // As ReduceRow, of lanes that are different results: a block of lanes at a time, whose parts are
-// joined in the L1 cache.
+// joined in the L1 cache. Rows of a part lie far apart, so several vectors of each are read at
+// once.
 template <class Operation>
 void ReduceColumnsInParts(const float* elements, int64_t step, int64_t count, int64_t lanes,
                           float* states) {
   constexpr int64_t kBlock = 128;
   constexpr int64_t kHalf = reference::kBlock / 2;
+  constexpr int kVectors = 4;
   const RowTag d;
   HWY_ALIGN float joined[kHalf][kBlock];
   for (int64_t first = 0; first < lanes; first += kBlock) {
     const int64_t block = std::min(kBlock, lanes - first);
-    // load(row, n): the elements of a row at lane n of the block.
-    const auto reduce = [&](int64_t n, auto load) HWY_ATTR {
-      const RowVec begin = load(states + first, n);
-      const auto part = [&](int64_t k) HWY_ATTR {
-        RowVec held = begin;
-        for (; k < count; k += reference::kBlock) {
-          held = Operation()(d, held, load(elements + k * step + first, n));
-        }
-        return held;
-      };
-      for (int64_t p = 0; p < std::min(kHalf, count); ++p) {
-        RowVec held = part(p);
-        if (p + kHalf < count) held = Operation()(d, held, part(p + kHalf));
-        hn::Store(held, d, joined[p] + n);
-      }
-    };
     int64_t n = 0;
+    const auto load = [d](const float* row, int v)
+                          HWY_ATTR { return hn::LoadU(d, row + v * kRowLanes); };
+    for (; n + kVectors * kRowLanes <= block; n += kVectors * kRowLanes) {
+      ReduceParts<Operation, kVectors>(elements + first + n, step, count, states + first + n, load,
+                                       joined[0] + n, kBlock);
+    }
     for (; n + kRowLanes <= block; n += kRowLanes) {
-      reduce(n, [&](const float* row, int64_t at) HWY_ATTR { return hn::LoadU(d, row + at); });
+      ReduceParts<Operation, 1>(elements + first + n, step, count, states + first + n, load,
+                                joined[0] + n, kBlock);
     }
     if (n < block) {
-      reduce(n, [&](const float* row, int64_t at)
-                    HWY_ATTR { return LoadFirst(d, row + at, block - at); });
+      const auto load_rest = [d, left = block - n](const float* row, int /*v*/)
+                                 HWY_ATTR { return LoadFirst(d, row, left); };
+      ReduceParts<Operation, 1>(elements + first + n, step, count, states + first + n, load_rest,
+                                joined[0] + n, kBlock);
     }
     int64_t parts = std::min(kHalf, count);
     for (int64_t half = kHalf / 2; half > 0; half /= 2) {
