@@ -126,12 +126,16 @@ class BoundGathered final : public device::BoundKernel {
     // A panel of a block takes half of the L1 cache, the windows of a chunk half of the L2 cache.
     block_depth_ = std::clamp<int64_t>(processor::L1Floats() / 2 / gemm::PanelColumns(), 64, 1024);
     block_depth_ = std::min(block_depth_, convolution.depth());
-    // Weights that no L2 cache holds are not read again for the windows at the edges.
-    if (!IsAllInPlace() &&
-        convolution.group * convolution.packed_size() > processor::L2Floats() / 2) {
+    const WindowAxis& last_axis = windows_.axes.back();
+    // Weights that no L2 cache holds are not read again for the windows at the edges, nor others
+    // for a few between these; and windows whole pages apart would share one set of the L1 cache.
+    constexpr int64_t kPageFloats = 1024;
+    const bool are_few = in_place_.size() < 2 * gemm::BlockRows() ||
+                         convolution.group * convolution.packed_size() > processor::L2Floats() / 2;
+    if ((!IsAllInPlace() && are_few) ||
+        last_axis.stride * last_axis.source_stride % kPageFloats == 0) {
       in_place_ = {};
     }
-    const WindowAxis& last_axis = windows_.axes.back();
     const int64_t tap_step = last_axis.dilation * last_axis.source_stride;
     if (in_place_.size() > 0 && last_axis.kernel > 1 && tap_step != convolution.in_channels) {
       for (int64_t tap = 0; tap < last_axis.kernel; ++tap) pieces_.push_back(tap * tap_step);

@@ -207,10 +207,11 @@ void TransposeBlocks(const T* source, int64_t source_stride, T* target, int64_t 
 #endif
 
 // After how many columns all rows of the target, as a caller's that begin anywhere, are at whole
-// vectors; 0 where they never are, and where few columns would be left.
+// vectors; 0 where they never are, where few columns would be left, and without TransposeVectors.
 int64_t ColumnsToAlign(const uint32_t* target, int64_t target_stride, int64_t columns) {
   constexpr int64_t kMinVectors = 8;
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint32_t>()));
+  if (HWY_TARGET != HWY_AVX3 && HWY_TARGET != HWY_AVX2) return 0;
   const auto address = reinterpret_cast<uintptr_t>(target);
   if (address % sizeof(uint32_t) != 0 || target_stride % lanes != 0) return 0;
   if (columns < kMinVectors * lanes) return 0;
