@@ -213,9 +213,10 @@ class RowReduction {
           for (; at < inside.end; ++at) {
             if (row[at] != row[at] || (row[at] == 0 && std::signbit(row[at]))) return false;
           }
+          if (!hn::AllFalse(d, is_special)) return false;
         }
       }
-      return hn::AllFalse(d, is_special);
+      return true;
     }
     return true;
   }
@@ -360,6 +361,18 @@ HWY_INLINE bool FindLargest(const T* row, int64_t count, T& largest) {
   return true;
 }
 
+// Whether a window has rows of at least a vector of neighbours, of which FindMaximum finds the
+// largest.
+template <class Kind>
+HWY_INLINE bool HasLongRows(std::array<int64_t, kSpatialAxes> counts,
+                            const std::array<int64_t, kSpatialAxes>& strides) {
+  using T = typename Kind::Element;
+  if constexpr (Kind::kIsAverage || std::is_same_v<Kind, MaximumOfBfloat16>) return false;
+  if (strides[2] != 1 || counts[0] * counts[1] == 0) return false;
+  JoinRows(counts, strides);
+  return counts[2] >= static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+}
+
 // The largest element of a window of one plane, whose rows lie side by side; the first of equals.
 // False where that is left to loops.
 template <class Kind, typename T = typename Kind::Element>
@@ -501,11 +514,14 @@ void ReduceFew(const PlaneWindows& plane, const PlaneBlock& planes, const T* sou
           to += at[axis] * block.strides[axis];
         }
         int64_t channel = 0;
-        for (; channel < block.channels; ++channel) {
-          if (!FindMaximum<Kind>(from + channel * planes.source_stride, counts, windows.tap_strides,
-                                 to + channel * planes.result_stride)) {
-            break;
-          }
+        const bool has_long_rows = HasLongRows<Kind>(counts, windows.tap_strides);
+        for (; has_long_rows && channel < block.channels; ++channel) {
+          const T* const plane_source = from + channel * planes.source_stride;
+          T* const plane_result = to + channel * planes.result_stride;
+          if (FindMaximum<Kind>(plane_source, counts, windows.tap_strides, plane_result)) continue;
+          // Of what is no number or infinite.
+          ReduceOutput<Kind, 1>(plane_source, counts, windows.tap_strides, divisor,
+                                planes.source_stride, plane_result, planes.result_stride);
         }
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
         if constexpr (std::is_same_v<Kind, Average<float>>) {
