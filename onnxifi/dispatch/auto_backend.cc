@@ -210,7 +210,12 @@ base::Result<std::unique_ptr<abi::Graph>> AutoBackend::InitOnOthers(
   std::vector<const ForwardedBackendId*> others(asked.begin(), asked.end());
   std::erase(others, &claimant);
   auto graph = Init(DecideByOrder(others, question), request, question, others);
-  if (!graph.ok()) return refusal.Context("Nor does another: " + graph.status().Text());
+  if (!graph.ok()) {
+    refusal.Context("Nor does another: " + graph.status().Text());
+    // A part of the graph may still be the claimant's.
+    return Init(DecideTogether(asked, question, std::move(refusal), RefusalOf::kWithWeights),
+                request, question, asked);
+  }
   base::Log(request.graph.log_level)
       .Write(base::LogLevel::kWarning, "auto",
              "Another device has the graph, for '" + claimant.key() +

@@ -60,7 +60,8 @@ class AutoBackend final : public abi::Backend {
   base::Result<std::unique_ptr<abi::Graph>> InitOnClaimant(
       const plugins::ForwardedBackendId& device, const Request& request,
       const planner::GraphQuestion& question, planner::DeviceList asked);
-  // On devices that are not full or broken as the claimant is, for the reason `refusal`.
+  // On devices that are not full or broken as the claimant is, for the reason `refusal`; else in
+  // islands, of which some may be the claimant's.
   base::Result<std::unique_ptr<abi::Graph>> InitOnOthers(
       const plugins::ForwardedBackendId& claimant, base::Status refusal, const Request& request,
       const planner::GraphQuestion& question, planner::DeviceList asked);
