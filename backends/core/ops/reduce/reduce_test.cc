@@ -199,6 +199,15 @@ TEST(ReduceLogSumExpTest, NeitherOverflowsNorLosesInfinities) {
     ASSERT_TRUE(out.ok()) << out.status().Text();
     EXPECT_FLOAT_EQ(static_cast<float>(Numbers((*out)[0])[0]), static_cast<float>(expected));
   }
+  auto mixed = RunOperator({"ReduceLogSumExp", 13, {}, {Given({2}, {-kInfinity, kInfinity})}});
+  ASSERT_TRUE(mixed.ok());
+  EXPECT_EQ(Numbers((*mixed)[0])[0], kInfinity);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::vector<double>& row : {std::vector<double>{nan, 1}, {kInfinity, nan}}) {
+    auto out = RunOperator({"ReduceLogSumExp", 13, {}, {Given({2}, row)}});
+    ASSERT_TRUE(out.ok());
+    EXPECT_TRUE(std::isnan(Numbers((*out)[0])[0])) << row[0];
+  }
 }
 
 TEST(ReduceIntegerTest, KeepsIntegerSemantics) {

@@ -67,5 +67,4 @@ Expr AddMinimum(Reduction& reduction, Expr element) {
   return AddBinary(reduction, op, HighestOf(*element.pool(), element.type()), element);
 }
 
-// State: the largest element m and s = sum(exp(element - m)), so the result is m + log(s).
 }  // namespace onnxifi::ops
