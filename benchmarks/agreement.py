@@ -37,6 +37,11 @@ def measure_difference(actual, expected):
         return float((numpy.abs(actual - expected)[~same] / bound).max())
 
 
+def are_finite(outputs):
+    """Whether none of the outputs, given as {name: array}, has an infinity or NaN."""
+    return all(numpy.isfinite(values).all() for values in outputs.values() if values.dtype.kind in "fc")
+
+
 def measure_outputs(actual, expected):
     """The worst of all outputs, given as {name: array}; inf where one is missing."""
     if set(actual) != set(expected):

@@ -70,7 +70,6 @@ import datetime
 import functools
 import importlib.metadata
 import json
-import math
 import os
 import pathlib
 import platform
@@ -397,6 +396,15 @@ def find_other_devices(loaded, name):
     return f"not compared: it runs on '{its}', not on '{ours}'."
 
 
+def find_not_finite(loaded, name):
+    """The sentence for a peer with infinities or NaN where another engine has none, or None."""
+    if name == measurements.OURS or agreement.are_finite(loaded[name][-1]["outputs"]):
+        return None
+    if not any(agreement.are_finite(results[-1]["outputs"]) for results in loaded.values()):
+        return None
+    return "not compared: its results are not finite, those of another engine are."
+
+
 def has_same_steps(running, model):
     """Whether each step has the same kernel, which does it the same way, without that of --without."""
 
@@ -426,7 +434,7 @@ def run_model(model, threads, arguments, loads, place):
     faults = {name: result for name, result in loaded.items() if isinstance(result, str)}
     loaded = {name: result for name, result in loaded.items() if not isinstance(result, str)}
     for name in list(loaded):
-        if sentence := find_other_devices(loaded, name):
+        if sentence := find_other_devices(loaded, name) or find_not_finite(loaded, name):
             faults[name] = sentence
             del loaded[name]
             running.pop(name).close()
@@ -469,14 +477,9 @@ def run_model(model, threads, arguments, loads, place):
 
 
 def _compare_with_peers(figures):
-    """Our figures over those of the better peer, each of its own; None where one is missing.
-
-    What gives no finite results, or results of another shape, is no peer: it computed something else.
-    """
+    """Our figures over those of the better peer, each of its own; None where one is missing."""
     peers = [
-        figures[name]
-        for name in (*_PEERS, *_OWN_PEERS)
-        if "median_ms" in figures.get(name, {}) and figures[name].get("difference") != math.inf
+        figures[name] for name in (*_PEERS, *_OWN_PEERS) if "median_ms" in figures.get(name, {})
     ]
     ours = figures.get(measurements.OURS, {})
     result = {"best_peer_ms": min((peer["median_ms"] for peer in peers), default=None)}

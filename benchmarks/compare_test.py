@@ -334,14 +334,6 @@ class Summaries(unittest.TestCase):
             (ratios["ratio"], ratios["load_ratio"], ratios["memory_ratio"]), (1.5, 0.25, 2)
         )
 
-    def test_what_computes_something_else_is_no_peer(self):
-        figures = {
-            "onnxifi": {"median_ms": 3.0, "first_result_ms": 10.0, "peak_mib": 8.0},
-            "onnxruntime": {"median_ms": 4.0, "first_result_ms": 40.0, "peak_mib": 16.0, "difference": 700.0},
-            "openvino": {"median_ms": 0.1, "first_result_ms": 1.0, "peak_mib": 1.0, "difference": math.inf},
-        }
-        self.assertEqual(compare._compare_with_peers(figures)["ratio"], 0.75)
-
     def test_ratio_is_unknown_without_peers_or_ourselves(self):
         peer = {"median_ms": 4.0, "first_result_ms": 1.0, "peak_mib": 1.0}
         self.assertIsNone(compare._compare_with_peers({"openvino": peer})["ratio"])
@@ -639,6 +631,18 @@ class Ncnn(unittest.TestCase):
         self.assertEqual(compare.choose_engines("vulkan:1"), ["onnxifi", "ncnn"])
         self.assertEqual(compare.choose_engines("cpu"), ["onnxifi", "onnxruntime", "openvino"])
         self.assertEqual(compare.choose_engines("vulkan", "old.so"), ["onnxifi", "before"])
+
+    def test_without_finite_results_is_no_peer(self):
+        def result(*values):
+            return [{"outputs": {"y": numpy.array(values, "float32"), "n": numpy.array([1])}}]
+
+        loaded = {"onnxifi": result(1, 2), "onnxruntime": result(1, 3), "openvino": result(1, numpy.inf)}
+        self.assertIn("not finite", compare.find_not_finite(loaded, "openvino"))
+        self.assertIsNone(compare.find_not_finite(loaded, "onnxruntime"))
+        loaded = {"onnxifi": result(numpy.nan, 2), "openvino": result(1, numpy.inf)}
+        self.assertIsNone(compare.find_not_finite(loaded, "openvino"))
+        loaded["onnxruntime"] = result(1, 2)
+        self.assertIsNone(compare.find_not_finite(loaded, "onnxifi"))
 
     def test_on_another_device_is_no_peer(self):
         def load(device):
