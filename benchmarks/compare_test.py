@@ -504,7 +504,7 @@ class LimitedPeers(unittest.TestCase):
             self.assertEqual((folder / "code.so").read_bytes()[2:5], b"\x8d\x41\x07")
             self.assertTrue((folder / "__init__.py").is_symlink())
 
-    def test_a_library_that_asks_otherwise_is_refused(self):
+    def test_a_package_of_which_nothing_is_limited_is_refused(self):
         with tempfile.TemporaryDirectory() as root:
             with self.assertRaisesRegex(limited_peers.LimitError, "Package 'some_peer' asks"):
                 self.make(pathlib.Path(root), b"\xc3")

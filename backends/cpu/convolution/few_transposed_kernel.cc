@@ -373,8 +373,8 @@ runtime::RecipeResult SelectFewTransposed(const device::Facts& facts) {
                                                " groups; the kernel has at most " +
                                                std::to_string(kMaxOutputs) + " in one.");
   }
-  // Most of a vector of columns stays empty below 8, but oneDNN multiplies once per tap then, and
-  // with some extents in loops of its own.
+  // Below 8 columns most of a vector stays empty; oneDNN is slower still, since it multiplies once
+  // per tap, for some extents in plain loops.
   constexpr int64_t kMinColumns = 4;
   int64_t columns = outputs;
   for (size_t axis = 1; axis < contract.inner.size(); ++axis) {

@@ -77,7 +77,8 @@ bool PrefersChannelsFirst(const Windows& windows) {
          last.dilation == 1 && last.kernel > 1 && last.stride > 1;
 }
 
-// Windows that are pixels, one after the other, along one axis; others as they are.
+// Windows of one pixel each, without gaps between them, as windows along a single axis; other
+// windows as they are.
 Windows MergePixels(const Windows& windows) {
   Windows merged = windows;
   merged.axes = {};

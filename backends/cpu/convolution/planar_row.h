@@ -16,7 +16,7 @@ namespace onnxifi::convolution {
 // Whether windows at that distance have kernels of their own.
 inline bool HasPlanarRow(int64_t stride) { return stride == 1 || stride == 2; }
 
-// Taps that read neighbours: what one of them reads, others do of other windows.
+// Taps side by side: an element that one tap reads for a window another reads for the next window.
 struct PlanarTaps {
   int64_t first;  // what the first one reads of the first window, in floats
   int64_t count;  // 1 to kMaxPlanarTaps

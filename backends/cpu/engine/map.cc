@@ -80,8 +80,8 @@ int64_t LanesOfTile(const Code& code, int64_t least) {
   return factor * least;
 }
 
-// Those of a row of its own where something is one number per row, which fused operations then need
-// not have spread over lanes; no limit where other loops need that, or rows are short.
+// How many lanes a tile may have: one row's, where an operand has one number per row, so that fused
+// operations take it as a scalar. No limit where other loops need it spread, or rows are short.
 int64_t LanesOfRow(const Grid& grid, const Code& code, std::span<const Access> accesses) {
   constexpr int64_t kShort = 512;
   const int last = grid.rank() - 1;

@@ -92,7 +92,7 @@ struct Maximum {
   }
 };
 
-// Of elements that are all numbers, of which equal ones are the same.
+// A maximum of elements without NaN and -0.0: its order does not matter.
 template <typename T>
 struct MaximumOfPlain {
   using Element = T;
