@@ -60,7 +60,8 @@ Expr SourcePosition(StepBuilder& step, const ResizedAxis& axis, const Resampling
   }
   if (how.coordinates == "half_pixel_symmetric") {
     const Expr adjustment = rounded(Real(step, axis.out) / rounded(out));
-    return rounded(in * half * (one - adjustment) + half_pixel);
+    const Expr offset = rounded(in * half * rounded(one - adjustment));
+    return rounded(offset + (y + half) / scale - half);
   }
   return half_pixel;
 }
@@ -85,10 +86,17 @@ std::vector<Expr> CoordinatesBut(StepBuilder& step, int rank, int axis, Expr pos
   return at;
 }
 
+// The element nearest to `x`. What lies within 1e-6 of the middle between two is meant to lie in
+// the middle: position 19 at a scale of 1.3 is 14.5, and 14.5000010 in float32. So does ONNX
+// Runtime.
 Expr NearestPosition(StepBuilder& step, const ResizedAxis& axis, const Resampling& how, Expr x) {
   const Expr half = Like(x, 0.5);
-  if (how.nearest == "round_prefer_floor") return Ceil(x - half);
-  if (how.nearest == "round_prefer_ceil") return Floor(x + half);
+  if (how.nearest == "round_prefer_floor" || how.nearest == "round_prefer_ceil") {
+    const Expr below = Floor(x);
+    const Expr is_middle = Abs(x - below - half) <= Like(x, 1e-6);
+    const Expr middle = how.nearest == "round_prefer_ceil" ? below + Like(x, 1) : below;
+    return Select(is_middle, middle, Floor(x + half));
+  }
   if (how.nearest == "ceil") return Ceil(x);
   if (how.nearest == "floor") return Floor(x);
   return Select(ScaleOf(step, axis) < Like(x, 1), Ceil(x), Floor(x));

@@ -305,7 +305,34 @@ INSTANTIATE_TEST_SUITE_P(
                       {"nearest_mode", std::string("ceil")}},
                      {Given({4}, Count(4)), Constant({0}, {}), Constant({1}, {1})}},
                     {4},
-                    {0, 1, 2, 3}}),
+                    {0, 1, 2, 3}},
+        // Exact arithmetic puts element 19 at a scale of 1.3 in the middle between two, and 43
+        // at 2.9; that of float32 puts both beside it.
+        NumbersCase{"ResizeKnowsTiesOfRoundedScalesBelow",
+                    {"Resize",
+                     19,
+                     {{"mode", std::string("nearest")}},
+                     {Given({20}, Count(20)), Omitted(), Constant({1}, {1.3})}},
+                    {26},
+                    {0,  1,  1,  2,  3,  4,  4,  5,  6,  7,  8,  8,  9,
+                     10, 11, 11, 12, 13, 14, 14, 15, 16, 17, 18, 18, 19}},
+        NumbersCase{
+            "ResizeKnowsTiesOfRoundedScalesAbove",
+            {"Resize",
+             19,
+             {{"nearest_mode", std::string("round_prefer_ceil")}},
+             {Symbolic({16}, Count(16)), Omitted(), Constant({1}, {2.9})}},
+            {46},
+            {0, 0, 0, 1, 1, 1, 2,  2,  2,  3,  3,  3,  4,  4,  5,  5,  5,  6,  6,  6,  7,  7,  7,
+             8, 8, 8, 9, 9, 9, 10, 10, 10, 11, 11, 11, 12, 12, 12, 13, 13, 13, 14, 14, 15, 15, 15}},
+        NumbersCase{"ResizeKnowsTiesOfSizes",
+                    {"Resize",
+                     13,
+                     {{"nearest_mode", std::string("round_prefer_ceil")}},
+                     {Given({20}, Count(20)), Omitted(), Omitted(),
+                      Constant({1}, {6}, ElementType::kInt64)}},
+                    {6},
+                    {1, 5, 8, 11, 15, 18}}),
     [](const auto& info) { return info.param.name; });
 
 // numpy's float32 product, of many extents and scales at once.
