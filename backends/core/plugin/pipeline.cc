@@ -149,6 +149,8 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
                                   [&](Program& whole) { program::StoreBytes(whole, accepts); }));
   ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_maps", times, program,
                                   [&](Program& whole) { program::FuseMaps(whole, accepts); }));
+  // Once Maps that have the axes of the model are a part of what they follow.
+  ONNXIFI_RETURN_IF_ERROR(RunPass("order_spatial_axes", times, program, program::OrderSpatialAxes));
   ONNXIFI_RETURN_IF_ERROR(RunPass("channels_last", times, program, [&](Program& whole) {
     program::LayOutChannelsLast(whole, [&selector](const Program& of, const program::Step& step) {
       return selector.PrefersChannelsLast({of, step});

@@ -377,6 +377,23 @@ TEST(Pipeline, FusesAChainOfMapsIntoOneStep) {
   }
 }
 
+// A convolution along the first of two axes, and a Relu that has the axes of the model. Sums of
+// three neighbours: of 1, 2, 3 and -20, with zeros around.
+TEST(Pipeline, RunsAlongTheAxisThatSaysSomething) {
+  Builder builder;
+  const ValueId x = builder.Input("x", ElementType::kFloat32, {"1", "1", "4", "1"});
+  const ValueId sums = builder.AddNode("Conv", 22, {x, builder.Floats({1, 1, 1}, {1, 1, 3, 1})},
+                                       {{"pads", std::vector<int64_t>{1, 0, 1, 0}}});
+  Compiled compiled(builder.Take({builder.AddNode("Relu", 14, {sums})}));
+  ASSERT_NE(compiled.program, nullptr);
+  ASSERT_EQ(compiled.program->steps.size(), 1U) << program::ToString(*compiled.program);
+  EXPECT_EQ(compiled.program->steps[0].domain, (program::Shape{1, 1, 1, 4}));
+  const auto out = compiled.Run({Floats({1, 1, 4, 1}, {1, 2, 3, -20})});
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), (Extents{1, 1, 4, 1}));
+  EXPECT_EQ(Values((*out)[0]), (std::vector<float>{3, 6, 0, 0}));
+}
+
 TEST(Pipeline, FoldsAScaleThatStandsBehindUnsqueeze) {
   Builder builder;
   ValueId x = builder.Input("x", ElementType::kFloat32, {"1", "1", "3"});

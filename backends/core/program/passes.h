@@ -53,6 +53,11 @@ void FuseFunctions(Program& program, const Accepts& accepts);
 // along whole axes in any order, so that the result never goes through memory.
 void FuseMaps(Program& program, const Accepts& accepts);
 
+// Moves spatial axes of convolutions and windows outward along which image, kernel and result have
+// one element, as exporters of convolutions along one axis write them: [N, C, L, 1] is [N, C, 1, L].
+// Of three axes such a one is left out; a depthwise convolution along one axis gets one.
+void OrderSpatialAxes(Program& program);
+
 // Whether the device does a step faster with the channels of the tensors that it reads and writes
 // innermost.
 using PrefersChannelsLast = std::function<bool(const Program& program, const Step& step)>;
