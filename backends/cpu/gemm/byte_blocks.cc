@@ -129,9 +129,14 @@ bool NeedsPanel(int64_t rows) { return rows > kMaxRows; }
 template <int quads>
 void FillPanelOf(const QuantizedMatrix& matrix, int64_t column, std::byte* panel) {
   const IntTag d;
-  const int32_t* from = matrix.Words(column);
   auto* to = reinterpret_cast<int32_t*>(panel);
+  const int64_t in_block = matrix.layout.block_words();
+  const int32_t* from = matrix.Line(column, 0);
   for (int64_t word = 0; word < matrix.layout.words(); ++word) {
+    // Behind the words of a block lie its scales and zeros.
+    if (word != 0 && word % in_block == 0) {
+      from += (matrix.layout.block_lines() - in_block) * kQuantizedColumns;
+    }
     Ints numbers[quads][kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
@@ -196,11 +201,11 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row, int
   const ByteRowLayout in_row(layout);
   const int64_t stride = in_row.size_bytes();
   const std::byte* const first = product.rows + row * stride;
-  const int32_t* numbers = source == Source::kPanel
-                               ? reinterpret_cast<const int32_t*>(product.panel)
-                               : product.matrix.Words(first_column);
-  const float* scales = product.matrix.Scales(first_column);
-  const float* zeros = product.matrix.Zeros(first_column);
+  const int32_t* line = product.matrix.Line(first_column, 0);
+  const int32_t* numbers =
+      source == Source::kPanel ? reinterpret_cast<const int32_t*>(product.panel) : line;
+  const int64_t to_scales = layout.block_words() * kQuantizedColumns;
+  const int64_t to_next = layout.block_lines() * kQuantizedColumns;
   const auto number_at = [&](int r, int64_t at) HWY_ATTR {
     int32_t number;
     std::memcpy(&number, first + r * stride + at, sizeof(number));
@@ -257,15 +262,17 @@ HWY_NOINLINE void MultiplyRows(const ByteBlockProduct& product, int64_t row, int
     Vec scale[kVectors], zero[kVectors];
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      scale[v] = hn::Load(d, scales + v * kLanes);
-      if constexpr (source != Source::kPanel) {
-        FetchAhead(scales + v * kLanes);
-        if constexpr (has_zeros) FetchAhead(zeros + v * kLanes);
+      const int32_t* const scales = line + to_scales + v * kLanes;
+      scale[v] = hn::BitCast(d, hn::Load(di, scales));
+      if constexpr (source != Source::kPanel) FetchAhead(scales);
+      if constexpr (has_zeros) {
+        const int32_t* const zeros = scales + kQuantizedColumns;
+        zero[v] = hn::BitCast(d, hn::Load(di, zeros));
+        if constexpr (source != Source::kPanel) FetchAhead(zeros);
       }
-      if constexpr (has_zeros) zero[v] = hn::Load(d, zeros + v * kLanes);
     }
-    scales += kQuantizedColumns;
-    zeros += kQuantizedColumns;
+    line += to_next;
+    if constexpr (source != Source::kPanel) numbers = line;
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
       const Vec of_row = hn::Set(d, float_at(r, in_row.scales_at() + of_block));

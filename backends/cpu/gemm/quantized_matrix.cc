@@ -35,6 +35,11 @@ constexpr float kMiddle = 8;
 
 int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(Tag())); }
 
+// The scales or zeros of a line.
+HWY_INLINE Vec FloatsOf(const int32_t* line) {
+  return hn::BitCast(Tag(), hn::LoadU(IntTag(), line));
+}
+
 // The numbers in the lowest 4 bits of each lane, whatever is above them.
 HWY_INLINE Vec LowestOf(Ints lanes) {
 #if HWY_TARGET == HWY_AVX3
@@ -95,9 +100,8 @@ HWY_INLINE void MultiplyVectors(const QuantizedProduct& product, int64_t row, in
   const Tag d;
   const QuantizedMatrix& matrix = product.matrix;
   const int64_t lanes = Lanes(), block = matrix.layout.block, depth = matrix.layout.depth;
-  const int32_t* words = matrix.Words(n);
-  const float* scales = matrix.Scales(n);
-  const float* zeros = matrix.Zeros(n);
+  const int64_t to_zeros = (matrix.layout.block_words() + 1) * kQuantizedColumns;
+  const int32_t* line = matrix.Line(n, 0);
   Vec total[rows][vectors];
 #pragma GCC unroll 4
   for (int m = 0; m < rows; ++m) {
@@ -127,25 +131,25 @@ HWY_INLINE void MultiplyVectors(const QuantizedProduct& product, int64_t row, in
     }
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) {
-      zero[v] = has_zeros ? hn::LoadU(d, zeros + v * lanes) : hn::Zero(d);
+      zero[v] = has_zeros ? FloatsOf(line + to_zeros + v * lanes) : hn::Zero(d);
     }
     for (int64_t j = 0; j < block; j += kInWord) {
       Ints some[vectors];
 #pragma GCC unroll 2
       for (int v = 0; v < vectors; ++v) {
-        FetchAhead(words + v * lanes);
-        some[v] = hn::LoadU(IntTag(), words + v * lanes);
+        FetchAhead(line + v * lanes);
+        some[v] = hn::LoadU(IntTag(), line + v * lanes);
       }
-      words += kQuantizedColumns;
+      line += kQuantizedColumns;
       AddPlaces<bits, rows, vectors, has_zeros>(some, zero, x, part);
 #pragma GCC unroll 4
       for (int m = 0; m < rows; ++m) x[m] += kInWord;
     }
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; ++v) {
-      FetchAhead(scales + v * lanes);
-      if constexpr (has_zeros) FetchAhead(zeros + v * lanes);
-      const Vec scale = hn::LoadU(d, scales + v * lanes);
+      FetchAhead(line + v * lanes);
+      if constexpr (has_zeros) FetchAhead(line + kQuantizedColumns + v * lanes);
+      const Vec scale = FloatsOf(line + v * lanes);
 #pragma GCC unroll 4
       for (int m = 0; m < rows; ++m) {
         Vec sum = part[0][m][v];
@@ -154,8 +158,7 @@ HWY_INLINE void MultiplyVectors(const QuantizedProduct& product, int64_t row, in
         total[m][v] = hn::MulAdd(sum, scale, total[m][v]);
       }
     }
-    scales += kQuantizedColumns;
-    zeros += kQuantizedColumns;
+    line += (has_zeros ? 2 : 1) * kQuantizedColumns;
   }
 #pragma GCC unroll 4
   for (int m = 0; m < rows; ++m) {
@@ -234,27 +237,26 @@ void FillPanelOf(const QuantizedMatrix& matrix, int64_t first, float* panel) {
   constexpr int kInWord = 32 / bits;
   const Tag d;
   const int64_t lanes = Lanes(), width = 2 * lanes, depth = matrix.layout.depth;
-  const int32_t* words = matrix.Words(first);
-  const float* scales = matrix.Scales(first);
-  const float* zeros = matrix.Zeros(first);
-  for (int64_t k = 0; k < depth; k += kInWord) {
-    FetchAhead(words);
-    FetchAhead(words + lanes);
-    for (int64_t lane = 0; lane < width; lane += lanes) {
-      const Vec zero = has_zeros ? hn::LoadU(d, zeros + lane) : hn::Zero(d);
-      StorePlaces<bits, has_zeros>(
-          hn::LoadU(IntTag(), words + lane), zero, hn::LoadU(d, scales + lane),
-          std::min<int64_t>(kInWord, depth - k), width, panel + k * width + lane);
-    }
-    words += kQuantizedColumns;
-    if ((k + kInWord) % matrix.layout.block == 0) {
+  const int32_t* line = matrix.Line(first, 0);
+  for (int64_t begin = 0; begin < depth; begin += matrix.layout.block) {
+    const int32_t* const scales = line + matrix.layout.block_words() * kQuantizedColumns;
+    const int32_t* const zeros = scales + kQuantizedColumns;
+    const int64_t end = std::min(depth, begin + matrix.layout.block);
+    for (int64_t k = begin; k < end; k += kInWord) {
       for (int64_t lane = 0; lane < width; lane += lanes) {
-        FetchAhead(scales + lane);
-        if constexpr (has_zeros) FetchAhead(zeros + lane);
+        FetchAhead(line + lane);
+        const Vec zero = has_zeros ? FloatsOf(zeros + lane) : hn::Zero(d);
+        StorePlaces<bits, has_zeros>(hn::LoadU(IntTag(), line + lane), zero,
+                                     FloatsOf(scales + lane), std::min<int64_t>(kInWord, end - k),
+                                     width, panel + k * width + lane);
       }
-      scales += kQuantizedColumns;
-      zeros += kQuantizedColumns;
+      line += kQuantizedColumns;
     }
+    for (int64_t lane = 0; lane < width; lane += lanes) {
+      FetchAhead(scales + lane);
+      if constexpr (has_zeros) FetchAhead(zeros + lane);
+    }
+    line = (has_zeros ? zeros : scales) + kQuantizedColumns;
   }
 }
 

@@ -20,8 +20,9 @@ inline constexpr int64_t kMaxQuantizedBlock = 128;
 inline constexpr int64_t kQuantizedColumns = 32;
 
 // What the memory of such matrices consists of: of each matrix groups of kQuantizedColumns columns,
-// the last filled up with zeros. Of a group the numbers, as words of eight of 4 bits or four of 8:
-// [word][column]; then the scales, [block][column]; then the zeros, likewise.
+// the last filled up with zeros. A group consists of its blocks, and a block of lines of a number
+// for each column: its words, of eight numbers of 4 bits or four of 8; its scales; its zeros, if
+// there are any. So kernels read memory in order, and fetch it in order ahead of time.
 //   weight[k, n] = (number[n, k] - zero[n, k / block]) * scale[n, k / block]
 // Numbers are signed, the first in the low bits of its word. Those of 4 bits are stored plus 8.
 struct QuantizedLayout {
@@ -35,11 +36,14 @@ struct QuantizedLayout {
   int64_t blocks() const { return (depth + block - 1) / block; }
   int64_t padded_depth() const { return blocks() * block; }
   int64_t words() const { return padded_depth() * bits / 32; }  // of a column
+  int64_t block_words() const { return block * bits / 32; }
   int64_t groups() const { return (columns + kQuantizedColumns - 1) / kQuantizedColumns; }
-  // In a group.
-  int64_t scales_at() const { return words() * kLine; }
-  int64_t zeros_at() const { return scales_at() + blocks() * kLine; }
-  int64_t group_bytes() const { return zeros_at() + (has_zeros ? blocks() * kLine : 0); }
+  int64_t block_lines() const { return block_words() + (has_zeros ? 2 : 1); }
+  // Lines of a group: that of element k, those of a block.
+  int64_t WordLine(int64_t k) const { return k / block * block_lines() + k % block * bits / 32; }
+  int64_t ScaleLine(int64_t number) const { return number * block_lines() + block_words(); }
+  int64_t ZeroLine(int64_t number) const { return ScaleLine(number) + 1; }
+  int64_t group_bytes() const { return blocks() * block_lines() * kLine; }
   int64_t matrix_bytes() const { return groups() * group_bytes(); }
   int64_t size_bytes() const { return matrices * matrix_bytes(); }
 
@@ -52,22 +56,11 @@ struct QuantizedMatrix {
   QuantizedLayout layout;
   const std::byte* data;
 
-  // Those of the columns from `column` on; the next word or block is kQuantizedColumns behind.
-  const int32_t* Words(int64_t column) const {
-    return reinterpret_cast<const int32_t*>(GroupOf(column)) + column % kQuantizedColumns;
-  }
-  const float* Scales(int64_t column) const {
-    return reinterpret_cast<const float*>(GroupOf(column) + layout.scales_at()) +
-           column % kQuantizedColumns;
-  }
-  const float* Zeros(int64_t column) const {
-    return reinterpret_cast<const float*>(GroupOf(column) + layout.zeros_at()) +
-           column % kQuantizedColumns;
-  }
-
- private:
-  const std::byte* GroupOf(int64_t column) const {
-    return data + column / kQuantizedColumns * layout.group_bytes();
+  // A line of a group, from `column` on; the next line is kQuantizedColumns behind.
+  const int32_t* Line(int64_t column, int64_t line) const {
+    return reinterpret_cast<const int32_t*>(data +
+                                            column / kQuantizedColumns * layout.group_bytes()) +
+           line * kQuantizedColumns + column % kQuantizedColumns;
   }
 };
 

@@ -245,8 +245,12 @@ class QuantizedWeightsMethod final : public Method {
                    numbers + k * layout.bits / 8);
           }
         }
-        transpose::Transpose(columns.data(), layout.words(), packed, gemm::kQuantizedColumns,
-                             layout.words(), count, kWordBytes);
+        for (int64_t number = 0; number < layout.blocks(); ++number) {
+          transpose::Transpose(columns.data() + number * layout.block_words() * kWordBytes,
+                               layout.words(),
+                               packed + layout.WordLine(number * layout.block) * kLineBytes,
+                               gemm::kQuantizedColumns, layout.block_words(), count, kWordBytes);
+        }
         PackBlocks(step, constants, layout, before, count, middle, packed);
       }
     });
@@ -256,22 +260,23 @@ class QuantizedWeightsMethod final : public Method {
   void PackBlocks(const device::BoundStep& step, device::Addresses constants,
                   const gemm::QuantizedLayout& layout, int64_t before, int64_t count, int middle,
                   std::byte* packed) const {
-    auto* const scales = reinterpret_cast<float*>(packed + layout.scales_at());
-    auto* const zeros = reinterpret_cast<float*>(packed + layout.zeros_at());
+    auto* const floats = reinterpret_cast<float*>(packed);
     for (int64_t n = 0; n < count; ++n) {
       const float* const scale = ScaleOf(step, constants, before + n);
       for (int64_t number = 0; number < layout.blocks(); ++number) {
         const int64_t k = number * layout.block;
-        const int64_t at = number * gemm::kQuantizedColumns + n;
-        scales[at] = scale[k / weights_.scale.block * weights_.scale.block_stride];
+        floats[layout.ScaleLine(number) * gemm::kQuantizedColumns + n] =
+            scale[k / weights_.scale.block * weights_.scale.block_stride];
         if (layout.has_zeros) {
-          zeros[at] = static_cast<float>(ZeroPointAt(step, constants, before + n, k) - middle);
+          floats[layout.ZeroLine(number) * gemm::kQuantizedColumns + n] =
+              static_cast<float>(ZeroPointAt(step, constants, before + n, k) - middle);
         }
       }
     }
   }
 
   static constexpr int64_t kWordBytes = 4;
+  static constexpr int64_t kLineBytes = gemm::kQuantizedColumns * kWordBytes;
 
   const QuantizedProduct weights_;
 };

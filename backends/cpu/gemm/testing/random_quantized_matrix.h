@@ -5,6 +5,7 @@
 #ifndef ONNXIFI_BACKENDS_CPU_GEMM_TESTING_RANDOM_QUANTIZED_MATRIX_H_
 #define ONNXIFI_BACKENDS_CPU_GEMM_TESTING_RANDOM_QUANTIZED_MATRIX_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -26,14 +27,16 @@ class RandomQuantizedMatrix {
     const int64_t group_bytes = layout.group_bytes();
     for (int64_t group = 0; group < layout.matrices * layout.groups(); ++group) {
       std::byte* const at = first + group * group_bytes;
-      for (int64_t k = 0; k < layout.scales_at(); ++k) at[k] = static_cast<std::byte>(random());
-      auto* const scales = reinterpret_cast<float*>(at + layout.scales_at());
-      auto* const zeros = reinterpret_cast<float*>(at + layout.zeros_at());
+      for (int64_t k = 0; k < group_bytes; ++k) at[k] = static_cast<std::byte>(random());
       const int64_t columns = layout.columns - group % layout.groups() * kQuantizedColumns;
-      for (int64_t k = 0; k < layout.blocks() * kQuantizedColumns; ++k) {
-        const bool is_there = k % kQuantizedColumns < columns;
-        scales[k] = is_there ? static_cast<float>(random() % 100 + 1) / 800.0F : 0.0F;
-        if (layout.has_zeros) zeros[k] = static_cast<float>(random() % 15) - 7.0F;
+      auto* const floats = reinterpret_cast<float*>(at);
+      for (int64_t number = 0; number < layout.blocks(); ++number) {
+        float* const scales = floats + layout.ScaleLine(number) * kQuantizedColumns;
+        float* const zeros = floats + layout.ZeroLine(number) * kQuantizedColumns;
+        for (int64_t n = 0; n < kQuantizedColumns; ++n) {
+          scales[n] = n < columns ? static_cast<float>(random() % 100 + 1) / 800.0F : 0.0F;
+          if (layout.has_zeros) zeros[n] = static_cast<float>(random() % 15) - 7.0F;
+        }
       }
     }
     data_ = first + (layout.matrices - 1) * layout.matrix_bytes();
@@ -41,17 +44,21 @@ class RandomQuantizedMatrix {
 
   QuantizedMatrix view() const { return {layout_, data_}; }
   double At(int64_t k, int64_t n) const {
-    const int64_t in_word = 32 / layout_.bits;
-    const auto word = static_cast<uint32_t>(view().Words(n)[k / in_word * kQuantizedColumns]);
+    const int64_t in_word = 32 / layout_.bits, number_of_block = k / layout_.block;
+    const auto word = static_cast<uint32_t>(*view().Line(n, layout_.WordLine(k)));
     const uint32_t bits = word >> (k % in_word * layout_.bits);
     const int number =
         layout_.bits == 8 ? static_cast<int8_t>(bits) : static_cast<int>(bits & 15) - 8;
-    const int64_t at = k / layout_.block * kQuantizedColumns;
-    const double zero = layout_.has_zeros ? static_cast<double>(view().Zeros(n)[at]) : 0.0;
-    return (number - zero) * static_cast<double>(view().Scales(n)[at]);
+    const float zero = layout_.has_zeros ? FloatAt(n, layout_.ZeroLine(number_of_block)) : 0.0F;
+    return (number - static_cast<double>(zero)) *
+           static_cast<double>(FloatAt(n, layout_.ScaleLine(number_of_block)));
   }
 
  private:
+  float FloatAt(int64_t column, int64_t line) const {
+    return std::bit_cast<float>(*view().Line(column, line));
+  }
+
   const QuantizedLayout layout_;
   std::vector<float> memory_;
   const std::byte* data_ = nullptr;
