@@ -175,10 +175,12 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
     });
   }));
   // Masks and scales have moved to their places.
+  const program::PrefersAttention prefers_attention = [&selector](const Program& of,
+                                                                  const program::Step& step) {
+    return selector.PrefersAttention({of, step});
+  };
   ONNXIFI_RETURN_IF_ERROR(RunPass("fuse_attention", times, program, [&](Program& whole) {
-    program::FuseAttention(whole, [&selector](const Program& of, const program::Step& step) {
-      return selector.PrefersAttention({of, step});
-    });
+    program::FuseAttention(whole, prefers_attention);
   }));
   // Attention writes in any order, other than the product that it began as.
   const bool has_attention = std::ranges::any_of(program.steps, [](const program::Step& step) {
@@ -187,6 +189,10 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
   if (has_attention) {
     ONNXIFI_RETURN_IF_ERROR(RunPass("forward_copies", times, program, [&](Program& whole) {
       program::ForwardCopies(whole, accepts);
+    }));
+    // Behind that, which finds the axis of heads whole.
+    ONNXIFI_RETURN_IF_ERROR(RunPass("share_heads", times, program, [&](Program& whole) {
+      program::ShareHeads(whole, prefers_attention);
     }));
   }
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
