@@ -121,6 +121,29 @@ TEST(ArgMaxTest, SearchesWhatTheStepBeforeHasComputed) {
   EXPECT_EQ(selected->recipe->implementation(), "engine search");
 }
 
+// Words become rows of a table, which are normalised: as rows they are copied, as a part of the
+// normalisation each element would be gathered.
+TEST(EmbeddingTest, CopiesRowsBeforeTheyAreNormalised) {
+  GraphBuilder builder;
+  graph::Type words = FloatsOf({{8, ""}});
+  words.element = ElementType::kInt64;
+  const ValueId rows = builder.AddNode(
+      "Gather", 13, {builder.AddConstant(Numbers({50, 64})), builder.AddInput("words", words)});
+  const ValueId sums = builder.AddNode("Add", 13, {rows, builder.AddConstant(Numbers({8, 64}))});
+  const ValueId result =
+      builder.AddNode("LayerNormalization", 17, {sums, builder.AddConstant(Numbers({64}))});
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(2), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  plugin::LoadTimes times;
+  const auto program = plugin::Compile(builder.Take({result}), **device, base::Log(), times);
+  ASSERT_TRUE(program.ok()) << program.status().Text();
+  ASSERT_EQ((*program)->steps.size(), 2U);
+  EXPECT_NE((*program)->steps[0].As<program::Map>(), nullptr);
+  const auto selected = (*device)->Select({**program, (*program)->steps[1]});
+  ASSERT_TRUE(selected.ok()) << selected.status().Text();
+  EXPECT_EQ(selected->recipe->implementation(), "engine row");
+}
+
 // What is done for every element of the result takes 32 bits.
 TEST(OneHotTest, WrapsEachIndexOnce) {
   GraphBuilder builder;

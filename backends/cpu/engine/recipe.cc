@@ -24,6 +24,14 @@ runtime::RecipeResult MakeRecipe(std::string_view implementation, const device::
       std::make_unique<Recipe>(implementation, facts, build));
 }
 
+bool HasComputedCoordinates(const device::Facts& facts) {
+  const program::ExprPool& pool = facts.program.exprs;
+  const auto nodes = program::Reachable(pool, program::BodyExprs(facts.step));
+  return std::ranges::any_of(nodes, [&](program::ExprId id) {
+    return pool[id].op == program::ExprOp::kLoad && !pool[id].operands.empty();
+  });
+}
+
 }  // namespace
 
 base::Status CheckStep(const device::Facts& facts) {
@@ -59,7 +67,10 @@ runtime::RecipeResult SelectReduce(const device::Facts& facts) {
 }
 
 runtime::RecipeResult SelectRow(const device::Facts& facts) {
-  return MakeRecipe("engine row", facts, BuildRow);
+  // Under a name of its own, too: a Map copies rows of a table as rows, which every pass over a row
+  // would gather element by element.
+  const bool is_gathered = HasComputedCoordinates(facts);
+  return MakeRecipe(is_gathered ? "engine row of a table" : "engine row", facts, BuildRow);
 }
 
 bool HasFamily(const program::Step& step) {
