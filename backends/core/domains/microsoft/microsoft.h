@@ -9,43 +9,44 @@
 
 #include <span>
 
+#include "backends/core/base/called_at_load.h"
 #include "backends/core/model/domain.h"
 
 namespace onnxifi::microsoft {
 
-std::span<const model::DomainOperator> ArrayOperators();
-std::span<const model::DomainOperator> BlockQuantizedOperators();
-std::span<const model::DomainOperator> ConvolutionOperators();
-std::span<const model::DomainOperator> CropAndResizeOperators();
-std::span<const model::DomainOperator> DecoderAttentionOperators();
-std::span<const model::DomainOperator> EmbeddingOperators();
-std::span<const model::DomainOperator> FusedProductOperators();
-std::span<const model::DomainOperator> GeluOperators();
-std::span<const model::DomainOperator> GroupNormOperators();
-std::span<const model::DomainOperator> GroupQueryAttentionOperators();
-std::span<const model::DomainOperator> HashOperators();
-std::span<const model::DomainOperator> HyperConnectionOperators();
-std::span<const model::DomainOperator> IntegerProductOperators();
-std::span<const model::DomainOperator> InverseOperators();
-std::span<const model::DomainOperator> LinearAttentionOperators();
-std::span<const model::DomainOperator> LinearQuantizationOperators();
-std::span<const model::DomainOperator> MergedAttentionOperators();
-std::span<const model::DomainOperator> MixtureOfExpertsOperators();
-std::span<const model::DomainOperator> MultiHeadAttentionOperators();
-std::span<const model::DomainOperator> PackedAttentionOperators();
-std::span<const model::DomainOperator> PackedRecurrenceOperators();
-std::span<const model::DomainOperator> PagedAttentionOperators();
-std::span<const model::DomainOperator> QLinearElementwiseOperators();
-std::span<const model::DomainOperator> QLinearPoolOperators();
-std::span<const model::DomainOperator> QuantizedLstmOperators();
-std::span<const model::DomainOperator> RelativePositionOperators();
-std::span<const model::DomainOperator> SkipNormalizationOperators();
-std::span<const model::DomainOperator> SparseAttentionOperators();
-std::span<const model::DomainOperator> TextOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> ArrayOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> BlockQuantizedOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> ConvolutionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> CropAndResizeOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> DecoderAttentionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> EmbeddingOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> FusedProductOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> GeluOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> GroupNormOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> GroupQueryAttentionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> HashOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> HyperConnectionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> IntegerProductOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> InverseOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> LinearAttentionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> LinearQuantizationOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> MergedAttentionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> MixtureOfExpertsOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> MultiHeadAttentionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> PackedAttentionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> PackedRecurrenceOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> PagedAttentionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> QLinearElementwiseOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> QLinearPoolOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> QuantizedLstmOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> RelativePositionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> SkipNormalizationOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> SparseAttentionOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> TextOperators();
 // Of ONNX's own domain: operators that ONNX Runtime writes there and ONNX does not define.
-std::span<const model::DomainOperator> DefaultDomainOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> DefaultDomainOperators();
 // Of ONNX's own domain, too: what its first versions had.
-std::span<const model::DomainOperator> WithdrawnOperators();
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> WithdrawnOperators();
 
 std::span<const model::Domain* const> ListDomains();
 
