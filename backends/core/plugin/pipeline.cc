@@ -191,9 +191,9 @@ Status OptimizeProgram(Program& program, const device::Selector& selector, devic
       program::ForwardCopies(whole, accepts);
     }));
     // Behind that, which finds the axis of heads whole.
-    ONNXIFI_RETURN_IF_ERROR(RunPass("share_heads", times, program, [&](Program& whole) {
-      program::ShareHeads(whole, prefers_attention);
-    }));
+    ONNXIFI_RETURN_IF_ERROR(RunPass(
+        "inline_attention_operands", times, program,
+        [&](Program& whole) { program::InlineAttentionOperands(whole, prefers_attention); }));
   }
   ONNXIFI_RETURN_IF_ERROR(RunPass("dead_steps", times, program, program::RemoveDeadSteps));
   ONNXIFI_RETURN_IF_ERROR(RunPass("order_fusable_steps", times, program, [&](Program& whole) {

@@ -133,9 +133,11 @@ using PrefersAttention = std::function<bool(const Program& program, const Step& 
 // differently. The steps that go are left without views.
 void FuseAttention(Program& program, const PrefersAttention& prefers);
 
-// Has Attention read keys and values where they lie, instead of a copy that repeats them for heads
-// that share them, where the device prefers it: such heads become a batch axis of their own.
-void ShareHeads(Program& program, const PrefersAttention& prefers);
+// Has Attention read keys and values where they lie, instead of what a Map makes of them that only
+// repeats them for heads that share them, or multiplies them by a number, where the device prefers
+// it. Such heads become a batch axis of their own; with fast algorithms the number moves to the
+// sums.
+void InlineAttentionOperands(Program& program, const PrefersAttention& prefers);
 
 // Whether the device does both steps at once, if they follow each other.
 using Joins = std::function<bool(const Program& program, const Step& first, const Step& second)>;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ShareHeads: attention computes the same from keys and values that are not repeated, on the
-// reference; where they are something else than repeated, or the step tells heads apart by their
-// number, the copy stays.
+// InlineAttentionOperands: attention computes the same from keys and values that are neither
+// repeated nor scaled, on the reference; where something else is done to them, or the step tells
+// heads apart by their number, the Map stays.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,8 @@ bool PreferAll(const Program& /*of*/, const Step& /*step*/) { return true; }
 
 struct Options {
   Dim keys = kKeys;
-  bool scales_keys = false;    // the copy does more than that
+  bool adds_to_keys = false;   // the copy does more than that
+  bool has_scales = false;     // of keys, in a Map of its own that turns them, and of values
   bool knows_heads = false;    // the scores read the number of the head
   bool has_few_axes = false;   // batch and heads are one axis
   bool is_shared_last = true;  // which of the two axes repeats
@@ -38,16 +40,13 @@ struct Options {
 void Make(ProgramMaker& make, const Options& options) {
   ExprPool& pool = make.program.exprs;
   const Dim& keys = options.keys;
-  const auto repeated = [&](bool is_scaled) {
+  const auto repeated = [&](const std::function<Expr(Expr)>& change) {
     const Operand cache = make.Input({kBatch, kGroups, keys, kWidth});
     const Operand source = InsertAxis(cache, options.is_shared_last ? 2 : 1);
     Shape shape = {kBatch, kGroups, kShared, keys, kWidth};
     if (!options.is_shared_last) std::swap(shape[1], shape[2]);
     return make
-        .Map(shape, {source},
-             [&](ExprPool&, const std::vector<Expr>& x) {
-               return is_scaled ? x[0] * Like(x[0], 0.5) : x[0];
-             })
+        .Map(shape, {source}, [&](ExprPool&, const std::vector<Expr>& x) { return change(x[0]); })
         .view.buffer;
   };
   Shape batch = {kBatch, kHeads};
@@ -61,12 +60,20 @@ void Make(ProgramMaker& make, const Options& options) {
   const int rank = static_cast<int>(batch.size()) + 2;
   const Operand q = make.Input(over(kQueries, kWidth));
   const Shape rows = over(keys, kWidth);
-  const Operand k = {DenseView(repeated(options.scales_keys), kFloat, rows), rows};
-  const Operand v = {DenseView(repeated(false), kFloat, rows), rows};
+  const BufferId key_buffer =
+      repeated([&](Expr x) { return options.adds_to_keys ? x + Like(x, 0.5) : x; });
+  const BufferId value_buffer =
+      repeated([&](Expr x) { return options.has_scales ? x * Like(x, 2) : x; });
+  const Operand v = {DenseView(value_buffer, kFloat, rows), rows};
   const Operand mask = make.Input(over(kQueries, keys));
   std::vector<int> turned(static_cast<size_t>(rank));
   for (int axis = 0; axis < rank; ++axis) turned[static_cast<size_t>(axis)] = axis;
   std::swap(turned[static_cast<size_t>(rank) - 1], turned[static_cast<size_t>(rank) - 2]);
+  Operand k = Permute({DenseView(key_buffer, kFloat, rows), rows}, turned);
+  if (options.has_scales) {
+    k = make.Map(k.shape, {k},
+                 [](ExprPool&, const std::vector<Expr>& x) { return Like(x[0], 0.25) * x[0]; });
+  }
   Attention attention;
   attention.keys = keys;
   attention.width = kWidth;
@@ -80,22 +87,20 @@ void Make(ProgramMaker& make, const Options& options) {
   attention.score = score.id();
   attention.roots = {Accumulator(pool, kFloat).id()};
   const Operand out = make.Temporary(over(kQueries, kWidth));
-  make.AddStep({out.shape,
-                {q.view, Permute(k, turned).view, v.view, mask.view},
-                {out.view},
-                std::move(attention)});
+  make.AddStep({out.shape, {q.view, k.view, v.view, mask.view}, {out.view}, std::move(attention)});
   make.Output(out);
 }
 
 // The steps that are left, which compute the same.
-size_t Shared(const Options& options, const PrefersAttention& prefers = PreferAll,
-              bool has_symbol = false) {
+size_t Inlined(const Options& options, const PrefersAttention& prefers = PreferAll,
+               bool has_symbol = false, bool has_fast_algorithms = true) {
   ProgramMaker plain, shared;
   Make(plain, options);
   Options of_shared = options;
   if (has_symbol) of_shared.keys = shared.program.dims->NewSymbol("keys", /*is_data=*/false);
   Make(shared, of_shared);
-  ShareHeads(shared.program, prefers);
+  shared.program.has_fast_algorithms = has_fast_algorithms;
+  InlineAttentionOperands(shared.program, prefers);
   const base::Status verdict = Verify(shared.program);
   EXPECT_TRUE(verdict.ok()) << verdict.Text();
   const std::vector<tensor::Tensor> inputs = execution::MakeNumbers(plain.program);
@@ -108,25 +113,35 @@ size_t Shared(const Options& options, const PrefersAttention& prefers = PreferAl
   return shared.program.steps.size();
 }
 
-TEST(ShareHeadsTest, ReadsWhatIsRepeatedWhereItLies) {
-  EXPECT_EQ(Shared(Options{}), 1U);
-  EXPECT_EQ(Shared({.is_shared_last = false}), 1U);
-  EXPECT_EQ(Shared({.has_few_axes = true}), 1U);
-  EXPECT_EQ(Shared({.has_few_axes = true, .is_shared_last = false}), 1U);
+TEST(InlineAttentionOperandsTest, ReadsWhatIsRepeatedWhereItLies) {
+  EXPECT_EQ(Inlined(Options{}), 1U);
+  EXPECT_EQ(Inlined({.is_shared_last = false}), 1U);
+  EXPECT_EQ(Inlined({.has_few_axes = true}), 1U);
+  EXPECT_EQ(Inlined({.has_few_axes = true, .is_shared_last = false}), 1U);
 }
 
-TEST(ShareHeadsTest, KeysMayBeASymbol) {
-  EXPECT_EQ(Shared(Options{}, PreferAll, /*has_symbol=*/true), 1U);
+TEST(InlineAttentionOperandsTest, KeysMayBeASymbol) {
+  EXPECT_EQ(Inlined(Options{}, PreferAll, /*has_symbol=*/true), 1U);
 }
 
-TEST(ShareHeadsTest, WhatIsComputedStays) { EXPECT_EQ(Shared({.scales_keys = true}), 2U); }
-
-TEST(ShareHeadsTest, ScoresThatReadTheNumberOfAHeadKeepTheCopy) {
-  EXPECT_EQ(Shared({.knows_heads = true}), 3U);
+TEST(InlineAttentionOperandsTest, WhatElseIsComputedStays) {
+  EXPECT_EQ(Inlined({.adds_to_keys = true}), 2U);
 }
 
-TEST(ShareHeadsTest, TheDeviceMayPreferTheCopy) {
-  EXPECT_EQ(Shared(Options{}, [](const Program&, const Step&) { return false; }), 3U);
+TEST(InlineAttentionOperandsTest, ANumberMovesToTheSums) {
+  EXPECT_EQ(Inlined({.has_scales = true}), 1U);
+  EXPECT_EQ(Inlined({.has_scales = true}, PreferAll, /*has_symbol=*/true), 1U);
+  EXPECT_EQ(Inlined({.has_scales = true}, PreferAll, /*has_symbol=*/false,
+                    /*has_fast_algorithms=*/false),
+            4U);
+}
+
+TEST(InlineAttentionOperandsTest, ScoresThatReadTheNumberOfAHeadKeepTheCopy) {
+  EXPECT_EQ(Inlined({.knows_heads = true}), 3U);
+}
+
+TEST(InlineAttentionOperandsTest, TheDeviceMayPreferTheCopy) {
+  EXPECT_EQ(Inlined(Options{}, [](const Program&, const Step&) { return false; }), 3U);
 }
 
 }  // namespace
