@@ -12,6 +12,7 @@
 
 #include "backends/core/reference/reduction.h"
 #include "backends/cpu/engine/frame.h"
+#include "backends/cpu/engine/reduction.h"
 #include "backends/cpu/engine/row_reduction.h"
 #include "backends/cpu/processor/processor.h"
 
@@ -22,8 +23,6 @@ using program::ExprId;
 using program::ExprNode;
 using program::ExprOp;
 using tensor::ElementType;
-
-constexpr ElementType kFloat32 = ElementType::kFloat32;
 
 class BoundDirectReduction final : public device::BoundKernel {
  public:
@@ -90,11 +89,11 @@ class BoundDirectReduction final : public device::BoundKernel {
     constexpr int64_t kMinColumns = 8;
     int64_t results = std::max<int64_t>(1, kTileElements / count);
     if (is_in_parts && element_step_ == 1) {
-      row_reduction_ = FindRowReduction(reduction_.op, kFloat32);
+      row_reduction_ = FindRowReduction(reduction_.op, reduction_.type);
     } else {
       if (reduced_begin_ == 0 || result_step_ != 1) return false;
       if (grid_.extent(reduced_begin_ - 1) < kMinColumns) return false;
-      column_reduction_ = FindColumnReduction(reduction_.op, kFloat32, is_in_parts);
+      column_reduction_ = FindColumnReduction(reduction_.op, reduction_.type, is_in_parts);
       results = std::clamp<int64_t>(results, 256, 1024);
     }
     if (row_reduction_ == nullptr && column_reduction_ == nullptr) return false;
@@ -108,22 +107,23 @@ class BoundDirectReduction final : public device::BoundKernel {
 
   int64_t StateBytes() const {
     constexpr int64_t kLine = 64;
-    return (lanes_ * static_cast<int64_t>(sizeof(float)) + kLine - 1) / kLine * kLine;
+    return (lanes_ * elements_.lane_bytes + kLine - 1) / kLine * kLine;
   }
 
   void RunTiles(device::Addresses addresses, int64_t begin, int64_t end, std::byte* scratch) const {
-    auto* const states = reinterpret_cast<float*>(scratch);
+    std::byte* const states = scratch;
     scratch += StateBytes();
     Frame roots(roots_, addresses, scratch, lanes_);
     scratch += roots_.scratch_bytes();
-    roots.Attach(ExprOp::kState, [&](uint64_t) { return reinterpret_cast<std::byte*>(states); });
+    roots.Attach(ExprOp::kState, [&](uint64_t) { return states; });
     Box box;
     box.extents.fill(1);
     box.rank = grid_.rank();
     grid_.MoveTo(reduced_begin_, grid_.rank(), 0, box);
     grid_.MoveTo(0, reduced_begin_, begin, box);
     for (int64_t tile = begin; tile < end; ++tile) {
-      std::fill_n(states, box.lanes, reduction_.begin);
+      tensor::StoreScalar(reduction_.type, states, 0, reduction_.begin);
+      Repeat(states, elements_.lane_bytes, 1, box.lanes);
       ReduceTile(addresses, box, states);
       writer_.Run(roots, box, addresses, scratch);
       grid_.MoveOn(0, reduced_begin_, box);
@@ -131,21 +131,20 @@ class BoundDirectReduction final : public device::BoundKernel {
   }
 
   // Results along the last of the outer axes at once.
-  void ReduceTile(device::Addresses addresses, const Box& tile, float* states) const {
+  void ReduceTile(device::Addresses addresses, const Box& tile, std::byte* states) const {
     Box box = tile;
     const int axis = reduced_begin_ - 1;
     const int64_t results = axis < 0 ? 1 : tile.extents[static_cast<size_t>(axis)];
-    for (int64_t left = tile.lanes; left > 0; left -= results, states += results) {
+    const int64_t bytes = elements_.lane_bytes;
+    for (int64_t left = tile.lanes; left > 0; left -= results, states += results * bytes) {
       const std::byte* const from = AddressOf(elements_, box, addresses[elements_.buffer]);
       if (column_reduction_ != nullptr) {
-        column_reduction_(reinterpret_cast<const float*>(from), element_step_, count_, results,
-                          states);
+        column_reduction_(from, element_step_, count_, results, states);
       } else if (result_step_ == count_) {
-        row_reduction_(from, results, count_, reinterpret_cast<std::byte*>(states));
+        row_reduction_(from, results, count_, states);
       } else {
         for (int64_t row = 0; row < results; ++row) {
-          row_reduction_(from + row * result_step_ * static_cast<int64_t>(sizeof(float)), 1, count_,
-                         reinterpret_cast<std::byte*>(states + row));
+          row_reduction_(from + row * result_step_ * bytes, 1, count_, states + row * bytes);
         }
       }
       for (int outer = axis; outer-- > 0;) {
@@ -185,16 +184,18 @@ std::optional<DirectReduction> FindDirectReduction(const program::ExprPool& pool
   const ExprNode& merge = pool[state.merge];
   const auto is_state = [&](ExprId id) { return pool[id].op == ExprOp::kState; };
   const bool is_one_operation =
-      state.type == kFloat32 && init.op == ExprOp::kConstant && update.op == merge.op &&
+      !tensor::IsBool(state.type) && init.op == ExprOp::kConstant && update.op == merge.op &&
       update.operands.size() == 2 && merge.operands.size() == 2 && is_state(update.operands[0]) &&
       is_state(merge.operands[0]) && pool[merge.operands[1]].op == ExprOp::kOther;
-  if (!is_one_operation || FindRowReduction(update.op, kFloat32) == nullptr) return std::nullopt;
+  if (!is_one_operation || FindRowReduction(update.op, state.type) == nullptr) {
+    return std::nullopt;
+  }
   const ExprNode& element = pool[update.operands[1]];
   const bool is_read =
-      element.op == ExprOp::kLoad && element.operands.empty() && element.type == kFloat32;
-  if (!is_read || step.reads[element.payload].type != kFloat32) return std::nullopt;
-  return DirectReduction{update.op, static_cast<int>(element.payload),
-                         static_cast<float>(tensor::Scalar{.u = init.payload}.f)};
+      element.op == ExprOp::kLoad && element.operands.empty() && element.type == state.type;
+  if (!is_read || step.reads[element.payload].type != state.type) return std::nullopt;
+  return DirectReduction{update.op, state.type, static_cast<int>(element.payload),
+                         tensor::Scalar{.u = init.payload}};
 }
 
 std::unique_ptr<device::BoundKernel> BindDirectReduction(const DirectReduction& reduction,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DirectReduction: a Reduce of float32 by one operation, such as ReduceSum, ReduceMean or
+// DirectReduction: a Reduce by one operation, such as ReduceSum, ReduceMean or
 // ReduceMax, whose elements are read where they are, with no tile between: rows that lie together
 // in memory, or results that lie side by side.
 
@@ -18,11 +18,12 @@ namespace onnxifi::engine {
 
 struct DirectReduction {
   program::ExprOp op;
-  int read;     // of the elements
-  float begin;  // the state before them
+  tensor::ElementType type;
+  int read;              // of the elements
+  tensor::Scalar begin;  // the state before them
 };
 
-// Nothing where the step reduces something else than a read.
+// Nothing where the step reduces something else than a read of the type that it computes in.
 std::optional<DirectReduction> FindDirectReduction(const program::ExprPool& pool,
                                                    const program::Step& step);
 

@@ -35,7 +35,8 @@ constexpr const char* kOperators[] = {"ReduceSum", "ReduceMean", "ReduceMax", "R
 
 // Over `axes`, which are an attribute in this version.
 std::unique_ptr<program::Program> Lower(const std::string& op_type, const Extents& extents,
-                                        const std::vector<int64_t>& axes) {
+                                        const std::vector<int64_t>& axes,
+                                        ElementType type = kFloat32) {
   graph::Graph graph;
   graph::Node node;
   node.op_type = op_type;
@@ -44,7 +45,7 @@ std::unique_ptr<program::Program> Lower(const std::string& op_type, const Extent
   graph::Value x;
   x.name = "x";
   x.type.kind = graph::Type::Kind::kTensor;
-  x.type.element = kFloat32;
+  x.type.element = type;
   x.type.extents.emplace();
   for (const int64_t extent : extents) x.type.extents->push_back({.number = extent, .symbol = ""});
   graph::Value result;
@@ -61,10 +62,10 @@ std::unique_ptr<program::Program> Lower(const std::string& op_type, const Extent
 
 // `gap`: elements between runs along the last axis that are not reduced.
 reference::RandomStep MakeCase(const std::string& op_type, const Extents& extents,
-                               const std::vector<int64_t>& axes, int64_t gap,
+                               const std::vector<int64_t>& axes, int64_t gap, ElementType type,
                                std::mt19937& random) {
   reference::RandomStep made;
-  made.program = std::move(*Lower(op_type, extents, axes));
+  made.program = std::move(*Lower(op_type, extents, axes, type));
   program::Step& step = made.program.steps[0];
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float special[] = {std::nanf(""), kInfinity, -kInfinity, 0.0f, -0.0f};
@@ -80,11 +81,17 @@ reference::RandomStep MakeCase(const std::string& op_type, const Extents& extent
         if (stride.constant() >= last) stride = stride.constant() / last * shape.back();
       }
     }
-    tensor::Tensor tensor = *tensor::Tensor::Allocate(kFloat32, shape);
-    auto* const data = reinterpret_cast<float*>(tensor.mutable_data());
+    tensor::Tensor tensor = *tensor::Tensor::Allocate(type, shape);
+    // Sums of integers wrap.
+    const double most = tensor::IsFloat(type) ? 2 : tensor::LargestFinite(type);
+    const double least = tensor::IsUnsigned(type) ? 0 : -most;
     for (int64_t k = 0; k < tensor.element_count(); ++k) {
-      data[k] = std::uniform_real_distribution<float>(-2, 2)(random);
-      if (random() % 64 == 0) data[k] = special[random() % std::size(special)];
+      tensor::Scalar number{.f = std::uniform_real_distribution<double>(least, most)(random)};
+      if (tensor::IsFloat(type) && random() % 64 == 0) {
+        number.f = special[random() % std::size(special)];
+      }
+      tensor::StoreScalar(type, tensor.mutable_data(), k,
+                          tensor::CastScalar(ElementType::kFloat64, type, number));
     }
     made.buffers.push_back(std::move(tensor));
   }
@@ -92,26 +99,29 @@ reference::RandomStep MakeCase(const std::string& op_type, const Extents& extent
 }
 
 void CompareWithReference(const Extents& extents, const std::vector<int64_t>& axes,
-                          std::mt19937& random) {
+                          ElementType type, std::mt19937& random) {
   Shredder shredder;
   EngineDevice device(shredder, {.loops = LoopSet::kReference, .worth_a_thread = 0});
   reference::Device reference;
   for (const char* op_type : kOperators) {
     for (const int64_t gap : {0, 3}) {
       SCOPED_TRACE(testing::Message()
-                   << op_type << " of " << testing::PrintToString(extents) << " over "
-                   << testing::PrintToString(axes) << ", gap " << gap);
-      const reference::RandomStep made = MakeCase(op_type, extents, axes, gap, random);
+                   << op_type << " of " << tensor::Name(type) << testing::PrintToString(extents)
+                   << " over " << testing::PrintToString(axes) << ", gap " << gap);
+      const reference::RandomStep made = MakeCase(op_type, extents, axes, gap, type, random);
       const auto expected = RunStep(reference, made);
       const auto actual = RunStep(device, made);
       ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().Text();
       const auto result = static_cast<size_t>(made.program.steps[0].writes[0].buffer);
-      const auto* const x = reinterpret_cast<const float*>((*expected)[result].data());
-      const auto* const y = reinterpret_cast<const float*>((*actual)[result].data());
-      for (int64_t k = 0; k < (*expected)[result].element_count(); ++k) {
-        const bool is_same =
-            std::memcmp(x + k, y + k, sizeof(float)) == 0 || (std::isnan(x[k]) && std::isnan(y[k]));
-        ASSERT_TRUE(is_same) << "element " << k << ": " << y[k] << " instead of " << x[k];
+      const tensor::Tensor& x = (*expected)[result];
+      const tensor::Tensor& y = (*actual)[result];
+      const int64_t bytes = tensor::SizeBytes(type, 1);
+      for (int64_t k = 0; k < x.element_count(); ++k) {
+        const bool is_nan =
+            tensor::IsFloat(type) && std::isnan(x.AsDouble(k)) && std::isnan(y.AsDouble(k));
+        ASSERT_TRUE(is_nan || std::memcmp(x.data() + k * bytes, y.data() + k * bytes,
+                                          static_cast<size_t>(bytes)) == 0)
+            << "element " << k << ": " << y.AsDouble(k) << " instead of " << x.AsDouble(k);
       }
     }
   }
@@ -126,7 +136,13 @@ TEST(DirectReductionTest, AgreesWithTheReference) {
     std::mt19937 random(12);
     for (const Extents& extents : shapes) {
       const std::vector<int64_t> choices[] = {{0}, {1}, {2}, {0, 1}, {1, 2}, {0, 2}, {0, 1, 2}};
-      for (const std::vector<int64_t>& axes : choices) CompareWithReference(extents, axes, random);
+      for (const std::vector<int64_t>& axes : choices) {
+        for (const ElementType type :
+             {kFloat32, ElementType::kFloat64, ElementType::kInt32, ElementType::kInt64,
+              ElementType::kUint8, ElementType::kInt16, ElementType::kUint64}) {
+          CompareWithReference(extents, axes, type, random);
+        }
+      }
     }
   });
 }

@@ -419,8 +419,7 @@ void ReductionFrame::Run(const Box& result) {
     elements_.Run(box);
     const int64_t elements = box.lanes / lanes;
     if (parts == 1 && bound_.column_reduction_ != nullptr) {
-      bound_.column_reduction_(reinterpret_cast<const float*>(elements_.root(0)), lanes, elements,
-                               lanes, reinterpret_cast<float*>(state(0)));
+      bound_.column_reduction_(elements_.root(0), lanes, elements, lanes, state(0));
       grid_.MoveOn(box);
       continue;
     }

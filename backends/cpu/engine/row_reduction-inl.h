@@ -26,12 +26,20 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using RowTag = hn::ScalableTag<float>;
-using RowVec = hn::Vec<RowTag>;
-
-constexpr int kRowLanes = static_cast<int>(hn::MaxLanes(RowTag()));
+template <typename T>
+using TagOf = hn::ScalableTag<T>;
+template <typename T>
+using VecOf = hn::Vec<TagOf<T>>;
+template <typename T>
+constexpr int kLanesOf = static_cast<int>(hn::MaxLanes(TagOf<T>()));
 // Vectors that hold all parts of a row.
-constexpr int kPartVectors = static_cast<int>(reference::kBlock) / kRowLanes;
+template <typename T>
+constexpr int kPartVectorsOf = static_cast<int>(reference::kBlock) / kLanesOf<T>;
+
+using RowTag = TagOf<float>;
+using RowVec = VecOf<float>;
+constexpr int kRowLanes = kLanesOf<float>;
+constexpr int kPartVectors = kPartVectorsOf<float>;
 
 // A number x is left as it is, to its sign, by x + -0, x * 1, max(x, -infinity) and
 // min(x, infinity).
@@ -40,7 +48,7 @@ constexpr float kRowInfinity = std::numeric_limits<float>::infinity();
 
 // Lane n joins lane n + half, until one is left.
 template <class D, class V, class Operation>
-HWY_INLINE float JoinLanes(D d, V v, Operation operation) {
+HWY_INLINE hn::TFromD<D> JoinLanes(D d, V v, Operation operation) {
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (hn::MaxLanes(D()) > 1) {
     const hn::Half<D> half;
@@ -53,26 +61,34 @@ HWY_INLINE float JoinLanes(D d, V v, Operation operation) {
   return hn::GetLane(v);
 }
 
+// Whether the target leaves alone what a mask excludes; AVX2 has such instructions for 4 bytes and
+// more.
+template <typename T>
+constexpr bool kHasMaskedMemory = HWY_TARGET <= HWY_AVX3 ||
+                                  (HWY_TARGET <= HWY_AVX2 && sizeof(T) >= sizeof(float));
+
 // The first `count` elements, of which there are at most as many as a vector has; the other lanes
 // are 0.
-HWY_INLINE RowVec LoadFirst(RowTag d, const float* elements, int64_t count) {
-#if HWY_TARGET <= HWY_AVX2
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, elements);
-#else
-  HWY_ALIGN float lanes[kRowLanes] = {};
-  std::memcpy(lanes, elements, static_cast<size_t>(count) * sizeof(float));
-  return hn::Load(d, lanes);
-#endif
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* elements, int64_t count) {
+  if constexpr (kHasMaskedMemory<T>) {
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, elements);
+  } else {
+    HWY_ALIGN T lanes[hn::MaxLanes(D())] = {};
+    std::memcpy(lanes, elements, static_cast<size_t>(count) * sizeof(T));
+    return hn::Load(d, lanes);
+  }
 }
 
-HWY_INLINE void StoreFirst(RowTag d, RowVec v, float* elements, int64_t count) {
-#if HWY_TARGET <= HWY_AVX2
-  hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, elements);
-#else
-  HWY_ALIGN float lanes[kRowLanes];
-  hn::Store(v, d, lanes);
-  std::memcpy(elements, lanes, static_cast<size_t>(count) * sizeof(float));
-#endif
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE void StoreFirst(D d, hn::Vec<D> v, T* elements, int64_t count) {
+  if constexpr (kHasMaskedMemory<T>) {
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, elements);
+  } else {
+    HWY_ALIGN T lanes[hn::MaxLanes(D())];
+    hn::Store(v, d, lanes);
+    std::memcpy(elements, lanes, static_cast<size_t>(count) * sizeof(T));
+  }
 }
 
 // The element itself is what is reduced.
@@ -85,40 +101,41 @@ struct Unchanged {
 
 // Reduces transform(element) of a row of at most kVectors vectors, or of any length where that is
 // all parts. `neutral` is a number that the operation leaves out.
-template <int kVectors, class Operation, class Transform = Unchanged>
-HWY_INLINE float ReduceRow(const float* elements, int64_t count, float state, float neutral,
-                           Operation operation, Transform transform = {}) {
-  const RowTag d;
-  RowVec parts[kVectors];
-  const RowVec begin = hn::Set(d, state);
-  const RowVec empty = hn::Set(d, neutral);
+template <int kVectors, typename T, class Operation, class Transform = Unchanged>
+HWY_INLINE T ReduceRow(const T* elements, int64_t count, T state, T neutral, Operation operation,
+                       Transform transform = {}) {
+  const TagOf<T> d;
+  constexpr int kLanes = kLanesOf<T>;
+  VecOf<T> parts[kVectors];
+  const VecOf<T> begin = hn::Set(d, state);
+  const VecOf<T> empty = hn::Set(d, neutral);
   int64_t left = count;
   auto take_vectors = [&](auto is_first) HWY_ATTR {
 #pragma GCC unroll 32
     for (int v = 0; v < kVectors; ++v) {
-      const RowVec held = decltype(is_first)::value ? begin : parts[v];
-      const RowVec unused = decltype(is_first)::value ? empty : parts[v];
-      const int64_t lanes = left - v * kRowLanes;
-      if (lanes >= kRowLanes) {
-        parts[v] = operation(d, held, transform(d, hn::LoadU(d, elements + v * kRowLanes)));
+      const VecOf<T> held = decltype(is_first)::value ? begin : parts[v];
+      const VecOf<T> unused = decltype(is_first)::value ? empty : parts[v];
+      const int64_t lanes = left - v * kLanes;
+      if (lanes >= kLanes) {
+        parts[v] = operation(d, held, transform(d, hn::LoadU(d, elements + v * kLanes)));
       } else if (lanes > 0) {
-        const RowVec last = transform(d, LoadFirst(d, elements + v * kRowLanes, lanes));
+        const VecOf<T> last = transform(d, LoadFirst(d, elements + v * kLanes, lanes));
         parts[v] = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(lanes)),
                                   operation(d, held, last), unused);
       } else {
         parts[v] = unused;
       }
     }
-    elements += kVectors * kRowLanes;
-    left -= kVectors * kRowLanes;
+    elements += kVectors * kLanes;
+    left -= kVectors * kLanes;
   };
   take_vectors(std::true_type());
-  for (; left >= kVectors * kRowLanes; left -= kVectors * kRowLanes) {
+  for (; left >= kVectors * kLanes; left -= kVectors * kLanes) {
 #pragma GCC unroll 32
     for (int v = 0; v < kVectors; ++v) {
-      parts[v] = operation(d, parts[v], transform(d, hn::LoadU(d, elements + v * kRowLanes)));
+      parts[v] = operation(d, parts[v], transform(d, hn::LoadU(d, elements + v * kLanes)));
     }
-    elements += kVectors * kRowLanes;
+    elements += kVectors * kLanes;
   }
   if (left > 0) take_vectors(std::false_type());
 #pragma GCC unroll 8

@@ -16,7 +16,8 @@ namespace onnxifi::engine {
 
 // elements[rows, count] lie dense, at any address; count is at least 1. states[rows] are those to
 // begin with, and then what their rows reduced to: element n is reduced into part n modulo 128,
-// parts are joined in halves, as the reference does it.
+// parts are joined in halves, as the reference does it. Of integers, whose order changes nothing,
+// the state to begin with counts once.
 using RowReduction = void (*)(const std::byte* elements, int64_t rows, int64_t count,
                               std::byte* states);
 
@@ -25,9 +26,9 @@ using RowReduction = void (*)(const std::byte* elements, int64_t rows, int64_t c
 RowReduction FindRowReduction(program::ExprOp op, tensor::ElementType type);
 
 // states[lanes] are those to begin with, and then what elements[count, lanes], of which those of a
-// lane are `step` apart, reduce to: one after the other, or in parts as rows are.
-using ColumnReduction = void (*)(const float* elements, int64_t step, int64_t count, int64_t lanes,
-                                 float* states);
+// lane are `step` elements apart, reduce to: one after the other, or in parts as rows are.
+using ColumnReduction = void (*)(const std::byte* elements, int64_t step, int64_t count,
+                                 int64_t lanes, std::byte* states);
 ColumnReduction FindColumnReduction(program::ExprOp op, tensor::ElementType type, bool is_in_parts);
 
 // target[rows, count]: every element of a row is the row's value.
