@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
+
+#include "backends/core/tensor/native_type.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/engine/extreme_position.cc"
@@ -15,26 +18,52 @@
 // After foreach_target.h.
 #include <hwy/highway.h>
 
+#ifndef ONNXIFI_BACKENDS_CPU_ENGINE_EXTREME_POSITION_CC_
+#define ONNXIFI_BACKENDS_CPU_ENGINE_EXTREME_POSITION_CC_
+
+namespace onnxifi::engine {
+
+// The most neighbours of which positions are found before they are stored.
+constexpr int64_t kNeighbours = 256;
+
+// Loops of one type and one extreme; null where the type has none.
+struct PositionSearch {
+  // Of `count` elements, at least 1, that lie together.
+  int64_t (*in_row)(const std::byte* row, int64_t count) = nullptr;
+  // Of at most kNeighbours searches side by side, each among `count` elements `step` apart; results
+  // are `result_step` apart.
+  void (*of_neighbours)(const std::byte* source, int64_t count, int64_t step, int64_t neighbours,
+                        int64_t* results, int64_t result_step) = nullptr;
+};
+
+}  // namespace onnxifi::engine
+
+#endif  // ONNXIFI_BACKENDS_CPU_ENGINE_EXTREME_POSITION_CC_
+
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Tag = hn::ScalableTag<float>;
-using Vec = hn::Vec<Tag>;
-using PositionTag = hn::RebindToSigned<Tag>;
+template <typename T>
+using TagOf = hn::ScalableTag<T>;
+template <typename T>
+using VecOf = hn::Vec<TagOf<T>>;
+// As wide as T.
+template <typename T>
+using Position = hwy::MakeSigned<T>;
 
-template <bool is_largest>
-HWY_INLINE Vec Extremer(Vec a, Vec b) {
+template <bool is_largest, class V>
+HWY_INLINE V Extremer(V a, V b) {
   return is_largest ? hn::Max(a, b) : hn::Min(a, b);
 }
 
 // Calls body(first element) for vectors that cover [0, count), forwards or backwards; the last of
 // them overlaps the one before. Ends where body answers true. `count` is at least a vector.
-template <bool is_backwards, class Body>
+template <bool is_backwards, typename T, class Body>
 HWY_INLINE void ForVectors(int64_t count, Body body) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  const auto lanes = static_cast<int64_t>(hn::Lanes(TagOf<T>()));
   int64_t done = 0;
   for (; done + lanes <= count; done += lanes) {
     if (body(is_backwards ? count - done - lanes : done)) return;
@@ -43,8 +72,8 @@ HWY_INLINE void ForVectors(int64_t count, Body body) {
 }
 
 // The last lane for which `mask` is true; -1 if there is none.
-template <class Mask>
-HWY_INLINE int64_t LastTrue(Tag d, Mask mask) {
+template <class D, class Mask>
+HWY_INLINE int64_t LastTrue(D d, Mask mask) {
   uint8_t bits[8] = {};
   hn::StoreMaskBits(d, mask, bits);
   uint64_t all = 0;
@@ -53,11 +82,11 @@ HWY_INLINE int64_t LastTrue(Tag d, Mask mask) {
 }
 
 // The first, or last, element for which a vector's `matches` is true; -1 if there is none.
-template <bool takes_last, class Matches>
+template <bool takes_last, typename T, class Matches>
 HWY_INLINE int64_t FindPosition(int64_t count, Matches matches) {
-  const Tag d;
+  const TagOf<T> d;
   int64_t position = -1;
-  ForVectors<takes_last>(count, [&](int64_t at) HWY_ATTR {
+  ForVectors<takes_last, T>(count, [&](int64_t at) HWY_ATTR {
     const auto mask = matches(at);
     const int64_t lane = takes_last ? LastTrue(d, mask) : hn::FindFirstTrue(d, mask);
     if (lane < 0) return false;
@@ -68,18 +97,22 @@ HWY_INLINE int64_t FindPosition(int64_t count, Matches matches) {
 }
 
 // Whether `candidate` takes the place of `best`, which was met before it.
-template <bool is_largest, bool takes_last>
-HWY_INLINE bool Takes(float candidate, float best) {
-  const bool is_nan = candidate != candidate;
-  if (best != best) return takes_last && is_nan;
-  if (is_nan) return true;
+template <bool is_largest, bool takes_last, typename T>
+HWY_INLINE bool Takes(T candidate, T best) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const bool is_nan = candidate != candidate;
+    if (best != best) return takes_last && is_nan;
+    if (is_nan) return true;
+  }
   if (takes_last && candidate == best) return true;
   return is_largest ? candidate > best : candidate < best;
 }
 
-template <bool is_largest, bool takes_last>
-int64_t PositionInRow(const float* row, int64_t count) {
-  const Tag d;
+template <bool is_largest, bool takes_last, typename T>
+int64_t PositionInRow(const T* row, int64_t count) {
+  constexpr bool has_nan = std::is_floating_point_v<T>;
+  const TagOf<T> d;
+  using Vec = VecOf<T>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (count < lanes) {
     int64_t position = 0;
@@ -98,17 +131,17 @@ int64_t PositionInRow(const float* row, int64_t count) {
     for (int v = 0; v < 4; ++v) {
       const Vec x = hn::LoadU(d, row + k + v * lanes);
       best[v] = Extremer<is_largest>(x, best[v]);
-      sum = hn::Add(sum, x);
+      if constexpr (has_nan) sum = hn::Add(sum, x);
     }
   }
-  ForVectors<false>(count - k < lanes ? lanes : count - k, [&](int64_t at) HWY_ATTR {
+  ForVectors<false, T>(count - k < lanes ? lanes : count - k, [&](int64_t at) HWY_ATTR {
     const Vec x = hn::LoadU(d, row + (count - k < lanes ? count - lanes : k) + at);
     best[0] = Extremer<is_largest>(x, best[0]);
-    sum = hn::Add(sum, x);
+    if constexpr (has_nan) sum = hn::Add(sum, x);
     return false;
   });
-  if (!hn::AllTrue(d, hn::Eq(sum, sum))) {
-    const int64_t position = FindPosition<takes_last>(count, [&](int64_t at) HWY_ATTR {
+  if (has_nan && !hn::AllTrue(d, hn::Eq(sum, sum))) {
+    const int64_t position = FindPosition<takes_last, T>(count, [&](int64_t at) HWY_ATTR {
       const Vec x = hn::LoadU(d, row + at);
       return hn::Not(hn::Eq(x, x));
     });
@@ -117,34 +150,36 @@ int64_t PositionInRow(const float* row, int64_t count) {
   const Vec all = Extremer<is_largest>(Extremer<is_largest>(best[0], best[1]),
                                        Extremer<is_largest>(best[2], best[3]));
   const Vec extreme = is_largest ? hn::MaxOfLanes(d, all) : hn::MinOfLanes(d, all);
-  return FindPosition<takes_last>(
+  return FindPosition<takes_last, T>(
       count, [&](int64_t at) HWY_ATTR { return hn::Eq(hn::LoadU(d, row + at), extreme); });
 }
 
 // Positions of kVectors vectors of neighbours among `count` elements, `step` apart.
-template <bool is_largest, bool takes_last, int kVectors>
-HWY_INLINE void PositionsOfVectors(const float* source, int64_t count, int64_t step,
-                                   int32_t* positions) {
-  const Tag d;
-  const PositionTag d_position;
+template <bool is_largest, bool takes_last, int kVectors, typename T>
+HWY_INLINE void PositionsOfVectors(const T* source, int64_t count, int64_t step,
+                                   Position<T>* positions) {
+  const TagOf<T> d;
+  const TagOf<Position<T>> d_position;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  Vec best[kVectors];
-  hn::Vec<PositionTag> at[kVectors];
+  VecOf<T> best[kVectors];
+  VecOf<Position<T>> at[kVectors];
   for (int v = 0; v < kVectors; ++v) {
     best[v] = hn::LoadU(d, source + v * lanes);
     at[v] = hn::Zero(d_position);
   }
   for (int64_t k = 1; k < count; ++k) {
-    const auto position = hn::Set(d_position, static_cast<int32_t>(k));
-    const float* const row = source + k * step;
+    const auto position = hn::Set(d_position, static_cast<Position<T>>(k));
+    const T* const row = source + k * step;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      const Vec x = hn::LoadU(d, row + v * lanes);
-      const auto is_nan = hn::Not(hn::Eq(x, x));
-      const auto is_better = takes_last ? (is_largest ? hn::Ge(x, best[v]) : hn::Le(x, best[v]))
-                                        : (is_largest ? hn::Gt(x, best[v]) : hn::Lt(x, best[v]));
-      const auto is_first_nan = takes_last ? is_nan : hn::And(is_nan, hn::Eq(best[v], best[v]));
-      const auto takes = hn::Or(is_better, is_first_nan);
+      const auto x = hn::LoadU(d, row + v * lanes);
+      const auto is_better = is_largest ? hn::Lt(best[v], x) : hn::Lt(x, best[v]);
+      auto takes = is_better;
+      if constexpr (takes_last) takes = hn::Or(is_better, hn::Eq(x, best[v]));
+      if constexpr (std::is_floating_point_v<T>) {
+        const auto is_nan = hn::Not(hn::Eq(x, x));
+        takes = hn::Or(takes, takes_last ? is_nan : hn::And(is_nan, hn::Eq(best[v], best[v])));
+      }
       best[v] = hn::IfThenElse(takes, x, best[v]);
       at[v] = hn::IfThenElse(hn::RebindMask(d_position, takes), position, at[v]);
     }
@@ -152,10 +187,10 @@ HWY_INLINE void PositionsOfVectors(const float* source, int64_t count, int64_t s
   for (int v = 0; v < kVectors; ++v) hn::StoreU(at[v], d_position, positions + v * lanes);
 }
 
-template <bool is_largest, bool takes_last>
-void PositionsOfNeighbours(const float* source, int64_t count, int64_t step, int64_t neighbours,
-                           int32_t* positions) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+template <bool is_largest, bool takes_last, typename T>
+void PositionsOfNeighbours(const T* source, int64_t count, int64_t step, int64_t neighbours,
+                           Position<T>* positions) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(TagOf<T>()));
   int64_t n = 0;
   for (; n + 4 * lanes <= neighbours; n += 4 * lanes) {
     PositionsOfVectors<is_largest, takes_last, 4>(source + n, count, step, positions + n);
@@ -170,26 +205,46 @@ void PositionsOfNeighbours(const float* source, int64_t count, int64_t step, int
         position = k;
       }
     }
-    positions[n] = static_cast<int32_t>(position);
+    positions[n] = static_cast<Position<T>>(position);
   }
 }
 
-int64_t FindInRow(bool is_largest, bool takes_last, const float* row, int64_t count) {
+template <bool is_largest, bool takes_last, typename T>
+struct Search {
+  static int64_t InRow(const std::byte* row, int64_t count) {
+    return PositionInRow<is_largest, takes_last>(reinterpret_cast<const T*>(row), count);
+  }
+  static void OfNeighbours(const std::byte* source, int64_t count, int64_t step, int64_t neighbours,
+                           int64_t* results, int64_t result_step) {
+    Position<T> positions[kNeighbours];
+    PositionsOfNeighbours<is_largest, takes_last>(reinterpret_cast<const T*>(source), count, step,
+                                                  neighbours, positions);
+    for (int64_t n = 0; n < neighbours; ++n) results[n * result_step] = positions[n];
+  }
+};
+
+template <typename T>
+PositionSearch SearchOf(bool is_largest, bool takes_last) {
+  const auto both = []<class S>(S) { return PositionSearch{S::InRow, S::OfNeighbours}; };
   if (is_largest) {
-    return takes_last ? PositionInRow<true, true>(row, count)
-                      : PositionInRow<true, false>(row, count);
+    return takes_last ? both(Search<true, true, T>()) : both(Search<true, false, T>());
   }
-  return takes_last ? PositionInRow<false, true>(row, count)
-                    : PositionInRow<false, false>(row, count);
+  return takes_last ? both(Search<false, true, T>()) : both(Search<false, false, T>());
 }
 
-void FindOfNeighbours(bool is_largest, bool takes_last, const float* source, int64_t count,
-                      int64_t step, int64_t neighbours, int32_t* positions) {
-  const auto find =
-      is_largest
-          ? (takes_last ? PositionsOfNeighbours<true, true> : PositionsOfNeighbours<true, false>)
-          : (takes_last ? PositionsOfNeighbours<false, true> : PositionsOfNeighbours<false, false>);
-  find(source, count, step, neighbours, positions);
+PositionSearch FindSearch(tensor::ElementType type, bool is_largest, bool takes_last) {
+  return tensor::VisitNative(type, [&]<typename T>(T) -> PositionSearch {
+    if constexpr (sizeof(T) >= sizeof(float)) {
+      return SearchOf<T>(is_largest, takes_last);
+    } else {
+      return {};
+    }
+  });
+}
+
+int64_t FindInFloats(bool is_largest, bool takes_last, const float* row, int64_t count) {
+  return SearchOf<float>(is_largest, takes_last)
+      .in_row(reinterpret_cast<const std::byte*>(row), count);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -198,7 +253,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -208,25 +262,41 @@ HWY_AFTER_NAMESPACE();
 namespace onnxifi::engine {
 namespace {
 
-HWY_EXPORT(FindInRow);
-HWY_EXPORT(FindOfNeighbours);
+HWY_EXPORT(FindSearch);
+HWY_EXPORT(FindInFloats);
 
-// The most neighbours of which positions are found before they are stored.
-constexpr int64_t kBlock = 256;
+// Types that have no loops of their own, and whose numbers float32 has.
+bool IsWidened(tensor::ElementType type) {
+  switch (type) {
+    case tensor::ElementType::kFloat16:
+    case tensor::ElementType::kBfloat16:
+    case tensor::ElementType::kInt8:
+    case tensor::ElementType::kUint8:
+    case tensor::ElementType::kInt16:
+    case tensor::ElementType::kUint16:
+      return true;
+    default:
+      return false;
+  }
+}
+
+PositionSearch SearchFor(tensor::ElementType type, program::Extreme extreme) {
+  if (IsWidened(type)) type = tensor::ElementType::kFloat32;
+  return HWY_DYNAMIC_DISPATCH(FindSearch)(type, extreme.is_largest, extreme.takes_last);
+}
 
 class BoundExtremePosition final : public device::BoundKernel {
  public:
   // `lane_axis`: of the neighbours; -1: rows.
   BoundExtremePosition(program::Extreme extreme, int lane_axis, const device::BoundStep& step,
                        Runtime& runtime)
-      : extreme_(extreme),
-        lane_axis_(lane_axis),
+      : lane_axis_(lane_axis),
         domain_(step.domain),
         source_(step.reads[0]),
         result_(step.writes[0]),
-        widen_(source_.type == tensor::ElementType::kFloat32
-                   ? nullptr
-                   : FindCastLoop(source_.type, tensor::ElementType::kFloat32)),
+        search_(SearchFor(source_.type, extreme)),
+        widen_(IsWidened(source_.type) ? FindCastLoop(source_.type, tensor::ElementType::kFloat32)
+                                       : nullptr),
         element_bytes_(tensor::SizeBytes(source_.type, 1)),
         block_(BlockOf(lane_axis, domain_.back(), widen_ != nullptr)),
         runtime_(runtime) {
@@ -240,7 +310,8 @@ class BoundExtremePosition final : public device::BoundKernel {
   static int64_t BlockOf(int lane_axis, int64_t count, bool is_widened) {
     if (lane_axis < 0) return 1;
     constexpr int64_t kWidened = 1 << 16;
-    return is_widened ? std::clamp<int64_t>(kWidened / count / 16 * 16, 16, kBlock) : kBlock;
+    return is_widened ? std::clamp<int64_t>(kWidened / count / 16 * 16, 16, kNeighbours)
+                      : kNeighbours;
   }
 
   std::string Detail() const override {
@@ -280,20 +351,13 @@ class BoundExtremePosition final : public device::BoundKernel {
           elements = scratch;
           step = neighbours;
         }
-        const auto* const numbers = reinterpret_cast<const float*>(elements);
         if (lane_axis_ < 0) {
-          result[to] = HWY_DYNAMIC_DISPATCH(FindInRow)(extreme_.is_largest, extreme_.takes_last,
-                                                       numbers, count);
+          result[to] = search_.in_row(elements, count);
           continue;
         }
-        std::array<int32_t, kBlock> positions;
-        HWY_DYNAMIC_DISPATCH(FindOfNeighbours)
-        (extreme_.is_largest, extreme_.takes_last, numbers, count, step, neighbours,
-         positions.data());
         const int64_t stride = result_.strides[static_cast<size_t>(lane_axis_)];
-        for (int64_t n = 0; n < neighbours; ++n) {
-          result[to + (first + n) * stride] = positions[static_cast<size_t>(n)];
-        }
+        search_.of_neighbours(elements, count, step, neighbours, result + to + first * stride,
+                              stride);
       }
     });
   }
@@ -311,31 +375,15 @@ class BoundExtremePosition final : public device::BoundKernel {
     }
   }
 
-  const program::Extreme extreme_;
   const int lane_axis_;
   const tensor::Extents domain_;
   const device::BoundView source_, result_;
-  const Loop widen_;  // null for float32
+  const PositionSearch search_;
+  const Loop widen_;  // null where there is a search of the type itself
   const int64_t element_bytes_;
   const int64_t block_;
   Runtime& runtime_;
 };
-
-// Whether float32 tells all numbers of a type apart.
-bool IsInFloat32(tensor::ElementType type) {
-  switch (type) {
-    case tensor::ElementType::kFloat32:
-    case tensor::ElementType::kFloat16:
-    case tensor::ElementType::kBfloat16:
-    case tensor::ElementType::kInt8:
-    case tensor::ElementType::kUint8:
-    case tensor::ElementType::kInt16:
-    case tensor::ElementType::kUint16:
-      return true;
-    default:
-      return false;
-  }
-}
 
 }  // namespace
 
@@ -356,7 +404,8 @@ std::optional<program::Extreme> FindExtremePosition(const program::ExprPool& poo
     element = &pool[element->operands[0]];
   }
   const bool is_element = element->op == program::ExprOp::kLoad && element->operands.empty() &&
-                          element->type == step.reads[0].type && IsInFloat32(element->type);
+                          element->type == step.reads[0].type &&
+                          SearchFor(element->type, found->extreme).in_row != nullptr;
   const bool is_index =
       index.op == program::ExprOp::kIndex && index.payload == step.domain.size() - 1;
   if (!is_element || !is_index) return std::nullopt;
@@ -371,7 +420,7 @@ std::unique_ptr<device::BoundKernel> BindExtremePosition(program::Extreme extrem
   const int64_t count = step.domain[reduced];
   if (count < 1 || count > std::numeric_limits<int32_t>::max()) return nullptr;
   const tensor::ElementType type = step.reads[0].type;
-  const bool is_widened = type != tensor::ElementType::kFloat32;
+  const bool is_widened = IsWidened(type);
   if (is_widened && FindCastLoop(type, tensor::ElementType::kFloat32) == nullptr) return nullptr;
   const std::vector<int64_t>& strides = step.reads[0].strides;
   int lane_axis = -1;
@@ -391,7 +440,7 @@ std::unique_ptr<device::BoundKernel> BindExtremePosition(program::Extreme extrem
 }
 
 int64_t FindExtremeInRow(program::Extreme extreme, const float* row, int64_t count) {
-  return HWY_DYNAMIC_DISPATCH(FindInRow)(extreme.is_largest, extreme.takes_last, row, count);
+  return HWY_DYNAMIC_DISPATCH(FindInFloats)(extreme.is_largest, extreme.takes_last, row, count);
 }
 
 }  // namespace onnxifi::engine

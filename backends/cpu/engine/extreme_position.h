@@ -15,8 +15,7 @@
 
 namespace onnxifi::engine {
 
-// Nothing where the step is no such search along one axis of a tensor as it lies, whose type is
-// float32 or one whose numbers float32 has.
+// Nothing where the step is no such search along one axis of a tensor of numbers as it lies.
 std::optional<program::Extreme> FindExtremePosition(const program::ExprPool& pool,
                                                     const program::Step& step);
 

@@ -84,12 +84,20 @@ void CompareWithReference(uint32_t seed) {
   EngineDevice device(serial, {.loops = LoopSet::kReference});
   reference::Device reference;
   std::mt19937 random(seed);
-  constexpr ElementType kTypes[] = {kFloat32, ElementType::kFloat16, ElementType::kBfloat16,
-                                    ElementType::kInt8, ElementType::kUint16};
-  for (int k = 0; k < 200; ++k) {
+  constexpr ElementType kTypes[] = {kFloat32,
+                                    ElementType::kFloat16,
+                                    ElementType::kBfloat16,
+                                    ElementType::kInt8,
+                                    ElementType::kUint16,
+                                    ElementType::kFloat64,
+                                    ElementType::kInt32,
+                                    ElementType::kUint32,
+                                    ElementType::kInt64,
+                                    ElementType::kUint64};
+  for (int k = 0; k < 400; ++k) {
     const program::Extreme extreme = {k % 2 == 0, k / 2 % 2 == 0};
     const bool is_by_row = k / 4 % 2 == 0;
-    const reference::RandomStep made = MakeSearch(random, extreme, is_by_row, kTypes[k / 8 % 5]);
+    const reference::RandomStep made = MakeSearch(random, extreme, is_by_row, kTypes[k / 8 % 10]);
     ASSERT_TRUE(FindExtremePosition(made.program.exprs, made.program.steps[0]).has_value());
     const auto expected = RunStep(reference, made);
     const auto actual = RunStep(device, made);
