@@ -33,8 +33,16 @@ void WithLaneType(int64_t lane_bytes, Function&& function) {
   }
 }
 
+// lanes[0, count) = the element, by vectors.
+void FillLong(const std::byte* element, int64_t lane_bytes, int64_t count, std::byte* lanes);
+
 template <typename T>
 void Fill(T* lanes, int64_t count, T value) {
+  constexpr int64_t kWorthACall = 128 / static_cast<int64_t>(sizeof(T));
+  if (count >= kWorthACall) {
+    return FillLong(reinterpret_cast<const std::byte*>(&value), sizeof(T), count,
+                    reinterpret_cast<std::byte*>(lanes));
+  }
   for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = value;
 }
 
@@ -73,9 +81,7 @@ T* ElementAt(std::byte* base, int64_t element) {
 void Narrow(int64_t start, int64_t step, int64_t extent, int64_t& low, int64_t& high);
 
 // A bool in memory may be any byte; lanes are 0 and 1.
-inline void MakeBool(uint8_t* lanes, int64_t count) {
-  for (int64_t lane = 0; lane < count; ++lane) lanes[lane] = lanes[lane] != 0 ? 1 : 0;
-}
+void MakeBool(uint8_t* lanes, int64_t count);
 
 }  // namespace onnxifi::engine
 

@@ -67,16 +67,20 @@ bool HasRows(const MapCode& code, const device::BoundStep& step) {
 // As many lanes as registers have room for, since every tile costs something. Constants fill none.
 int64_t LanesOfTile(const Code& code, int64_t least) {
   constexpr int64_t kRegisterBytes = int64_t{1} << 15;
-  constexpr int64_t kMaxFactor = 4;
+  constexpr int64_t kMaxLaneBytes = 16;  // times `least`, of the widest register
   std::vector<bool> is_counted(code.slots().size(), false);
   int64_t lane_bytes = 1;
+  int64_t widest = 1;
   for (const Code::Instruction& instruction : code.varying()) {
     const int slot = code.values()[static_cast<size_t>(instruction.result)].slot;
     if (slot < 0 || is_counted[static_cast<size_t>(slot)]) continue;
     is_counted[static_cast<size_t>(slot)] = true;
-    lane_bytes += code.slots()[static_cast<size_t>(slot)].lane_bytes;
+    const int64_t bytes = code.slots()[static_cast<size_t>(slot)].lane_bytes;
+    lane_bytes += bytes;
+    widest = std::max(widest, bytes);
   }
-  const int64_t factor = std::clamp<int64_t>(kRegisterBytes / (least * lane_bytes), 1, kMaxFactor);
+  const int64_t factor =
+      std::clamp<int64_t>(kRegisterBytes / (least * lane_bytes), 1, kMaxLaneBytes / widest);
   return factor * least;
 }
 
