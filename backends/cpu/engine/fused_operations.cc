@@ -427,11 +427,11 @@ HWY_INLINE void ForOperation(const float* first, int64_t count, float* result,
       hn::StoreU(operation(d, hn::LoadU(d, first + i + v * lanes)), d, result + i + v * lanes);
     }
   }
-  LoopOperands rest{};
-  rest.result = reinterpret_cast<std::byte*>(result + i);
-  rest.inputs[0] = reinterpret_cast<const std::byte*>(first + i);
-  rest.lanes = count - i;
-  ForLanes<float>(rest, operation);
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(operation(d, hn::LoadU(d, first + i)), d, result + i);
+  }
+  const int64_t rest = count - i;
+  if (rest > 0) StoreFirst(d, operation(d, LoadFirst(d, first + i, rest)), result + i, rest);
 }
 
 // An operation with a number that takes one instruction.

@@ -24,6 +24,36 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Whether the target leaves alone what a mask excludes; AVX2 has such instructions for 4 bytes and
+// more.
+template <typename T>
+constexpr bool kHasMaskedMemory = HWY_TARGET <= HWY_AVX3 ||
+                                  (HWY_TARGET <= HWY_AVX2 && sizeof(T) >= sizeof(float));
+
+// The first `count` elements, of which there are at most as many as a vector has; the other lanes
+// are 0.
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* elements, int64_t count) {
+  if constexpr (kHasMaskedMemory<T>) {
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, elements);
+  } else {
+    HWY_ALIGN T lanes[hn::MaxLanes(D())] = {};
+    std::memcpy(lanes, elements, static_cast<size_t>(count) * sizeof(T));
+    return hn::Load(d, lanes);
+  }
+}
+
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE void StoreFirst(D d, hn::Vec<D> v, T* elements, int64_t count) {
+  if constexpr (kHasMaskedMemory<T>) {
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, elements);
+  } else {
+    HWY_ALIGN T lanes[hn::MaxLanes(D())];
+    hn::Store(v, d, lanes);
+    std::memcpy(elements, lanes, static_cast<size_t>(count) * sizeof(T));
+  }
+}
+
 // result[i] = operation(d, a[i])
 template <typename T, class Operation>
 HWY_INLINE void ForLanes(const LoopOperands& operands, Operation operation) {
@@ -35,12 +65,8 @@ HWY_INLINE void ForLanes(const LoopOperands& operands, Operation operation) {
   for (; i + lanes <= operands.lanes; i += lanes) {
     hn::StoreU(operation(d, hn::LoadU(d, a + i)), d, result + i);
   }
-  if (i == operands.lanes) return;
-  const auto rest = static_cast<size_t>(operands.lanes - i) * sizeof(T);
-  HWY_ALIGN T last[HWY_MAX_BYTES / sizeof(T)] = {};
-  std::memcpy(last, a + i, rest);
-  hn::Store(operation(d, hn::Load(d, last)), d, last);
-  std::memcpy(result + i, last, rest);
+  const int64_t rest = operands.lanes - i;
+  if (rest > 0) StoreFirst(d, operation(d, LoadFirst(d, a + i, rest)), result + i, rest);
 }
 
 // result[i] = operation(d, a[i], b[i])
@@ -63,14 +89,10 @@ HWY_INLINE void ForLanePairs(const LoopOperands& operands, Operation operation) 
   for (; i + lanes <= operands.lanes; i += lanes) {
     hn::StoreU(operation(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, result + i);
   }
-  if (i == operands.lanes) return;
-  const auto rest = static_cast<size_t>(operands.lanes - i) * sizeof(T);
-  HWY_ALIGN T last_a[HWY_MAX_BYTES / sizeof(T)] = {};
-  HWY_ALIGN T last_b[HWY_MAX_BYTES / sizeof(T)] = {};
-  std::memcpy(last_a, a + i, rest);
-  std::memcpy(last_b, b + i, rest);
-  hn::Store(operation(d, hn::Load(d, last_a), hn::Load(d, last_b)), d, last_a);
-  std::memcpy(result + i, last_a, rest);
+  const int64_t rest = operands.lanes - i;
+  if (rest <= 0) return;
+  const auto last = operation(d, LoadFirst(d, a + i, rest), LoadFirst(d, b + i, rest));
+  StoreFirst(d, last, result + i, rest);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -19,6 +19,7 @@
 #include <type_traits>
 
 #include "backends/core/reference/column.h"
+#include "backends/cpu/engine/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
@@ -59,36 +60,6 @@ HWY_INLINE hn::TFromD<D> JoinLanes(D d, V v, Operation operation) {
   (void)d;
   (void)operation;
   return hn::GetLane(v);
-}
-
-// Whether the target leaves alone what a mask excludes; AVX2 has such instructions for 4 bytes and
-// more.
-template <typename T>
-constexpr bool kHasMaskedMemory = HWY_TARGET <= HWY_AVX3 ||
-                                  (HWY_TARGET <= HWY_AVX2 && sizeof(T) >= sizeof(float));
-
-// The first `count` elements, of which there are at most as many as a vector has; the other lanes
-// are 0.
-template <class D, typename T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> LoadFirst(D d, const T* elements, int64_t count) {
-  if constexpr (kHasMaskedMemory<T>) {
-    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, elements);
-  } else {
-    HWY_ALIGN T lanes[hn::MaxLanes(D())] = {};
-    std::memcpy(lanes, elements, static_cast<size_t>(count) * sizeof(T));
-    return hn::Load(d, lanes);
-  }
-}
-
-template <class D, typename T = hn::TFromD<D>>
-HWY_INLINE void StoreFirst(D d, hn::Vec<D> v, T* elements, int64_t count) {
-  if constexpr (kHasMaskedMemory<T>) {
-    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, elements);
-  } else {
-    HWY_ALIGN T lanes[hn::MaxLanes(D())];
-    hn::Store(v, d, lanes);
-    std::memcpy(elements, lanes, static_cast<size_t>(count) * sizeof(T));
-  }
 }
 
 // The element itself is what is reduced.
