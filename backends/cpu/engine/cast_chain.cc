@@ -221,6 +221,19 @@ HWY_INLINE void StoreBytes(const Vec* values, Byte* bytes) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(bytes + v * lanes),
                         _mm256_permutevar8x32_epi32(packed, order));
   }
+#elif HWY_TARGET == HWY_AVX3
+  static_assert(kVectors % 4 == 0);
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; v += 4) {
+    const auto pack = [&](int k) HWY_ATTR {
+      return _mm512_packs_epi32(_mm512_cvttps_epi32(values[v + k].raw),
+                                _mm512_cvttps_epi32(values[v + k + 1].raw));
+    };
+    const __m512i packed = std::is_signed_v<Byte> ? _mm512_packs_epi16(pack(0), pack(2))
+                                                  : _mm512_packus_epi16(pack(0), pack(2));
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    _mm512_storeu_si512(bytes + v * lanes, _mm512_permutexvar_epi32(order, packed));
+  }
 #else
   const hn::RebindToSigned<Tag> wide;
   const hn::Rebind<Byte, Tag> narrow;
@@ -329,16 +342,64 @@ void RunRest(const FusedOperands& fused, const Steps& steps, int64_t i) {
   std::memcpy(rest.result, result, static_cast<size_t>(rest.lanes) * sizeof(Result));
 }
 
+// Whether the last block may begin before the block in front of it ends: nothing that is read is
+// overwritten.
+bool CanRepeat(const FusedOperands& fused) {
+  const int64_t block = kVectors * static_cast<int64_t>(hn::Lanes(Tag()));
+  bool is_apart = fused.result != fused.first;
+  for (int k = 0; k < fused.count; ++k) {
+    const FusedOperation& operation = fused.operations[k];
+    if (HasOperand(operation.op) && !operation.is_uniform) {
+      is_apart = is_apart && fused.result != fused.operands[k];
+    }
+  }
+  return is_apart && fused.lanes >= block;
+}
+
+// Lanes from the first on of a chain that does nothing but quantize floats: its numbers stay in
+// registers. Returns how many: all, or as many as whole blocks have.
+template <typename Result>
+int64_t QuantizeBlocks(const FusedOperands& fused, const Quantization quantization) {
+  const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* from = reinterpret_cast<const float*>(fused.first);
+  auto* to = reinterpret_cast<Result*>(fused.result);
+  const int64_t block = kVectors * lanes;
+  const auto quantize = [&](int64_t i) HWY_ATTR {
+    Vec values[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) values[v] = hn::LoadU(d, from + i + v * lanes);
+    if (HWY_LIKELY(quantization.RunBounded<kVectors>(values))) {
+      StoreBytes<kVectors>(values, to + i);
+    } else {
+      RunLoops(LanesOf(fused, i, block));
+    }
+  };
+  int64_t i = 0;
+  for (; i + block <= fused.lanes; i += block) quantize(i);
+  if (i == fused.lanes || !CanRepeat(fused)) return i;
+  quantize(fused.lanes - block);
+  return fused.lanes;
+}
+
 template <typename T, typename Result>
 void RunSteps(const FusedOperands& fused, const Steps& steps) {
   const int64_t block = kVectors * static_cast<int64_t>(hn::Lanes(Tag()));
   int64_t i = 0;
+  if constexpr (std::is_same_v<T, float> && !std::is_same_v<Result, float>) {
+    const bool quantizes = steps.count == 1 && steps.steps[0].kind == StepKind::kQuantize &&
+                           steps.quantizations[0].is_bounded;
+    if (quantizes) i = QuantizeBlocks<Result>(fused, steps.quantizations[0]);
+  }
   for (; i + block <= fused.lanes; i += block) {
     if (HWY_UNLIKELY((!RunBlock<T, Result>(fused, steps, i)))) {
       RunLoops(LanesOf(fused, i, block));
     }
   }
-  if (i < fused.lanes) RunRest<T, Result>(fused, steps, i);
+  if (i == fused.lanes) return;
+  if (!CanRepeat(fused) || !RunBlock<T, Result>(fused, steps, fused.lanes - block)) {
+    RunRest<T, Result>(fused, steps, i);
+  }
 }
 
 template <typename T>

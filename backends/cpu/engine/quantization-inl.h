@@ -12,8 +12,11 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+
+#include "backends/cpu/engine/arithmetic-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
@@ -30,6 +33,8 @@ struct Quantization {
 
   float divisor, inverse, sum, low, high;
   bool is_known;
+  // Bounds are those of bytes, or not much wider.
+  bool is_bounded;
 
   Quantization() = default;
   // The operands of the kQuantizeLength operations; the second has none.
@@ -46,11 +51,14 @@ struct Quantization {
     const auto is_plain = [](float x) { return std::isfinite(x) && !(x == 0 && std::signbit(x)); };
     is_known = size >= kMinDivisor && size <= kMaxDivisor && is_plain(sum) && is_plain(low) &&
                is_plain(high);
+    const auto is_small = [](float x) { return std::fabs(x) <= kMaxBound && x == std::trunc(x); };
+    is_bounded = ONNXIFI_EXTREMA_GIVE_SECOND && is_small(sum) && is_small(low) && is_small(high);
   }
 
   // False, and `values` are nothing, where one of them is no number.
   template <int kVectors>
   HWY_INLINE bool Run(Vec* values) const {
+    if (is_bounded) return RunBounded<kVectors>(values);
     const Tag d;
     const Vec by = hn::Set(d, inverse);
     const Vec half = hn::Set(d, 0.5f);
@@ -75,7 +83,45 @@ struct Quantization {
     return true;
   }
 
+  // As Run, where `is_bounded`. Bounds come first: what lies beyond them stays there, and of what
+  // is left the products are off by so little that one number tells which are near the middle
+  // between two integers.
+  template <int kVectors>
+  HWY_INLINE bool RunBounded(Vec* values) const {
+    const Tag d;
+    const Vec by = hn::Set(d, inverse);
+    const Vec least = hn::Set(d, low - sum), most = hn::Set(d, high - sum);
+    // By less than four units of 2^-24, of the larger bound.
+    const float largest = std::max(std::fabs(low - sum), std::fabs(high - sum));
+    const Vec near = hn::Set(d, 0.5f - largest * 0x1p-22f);
+    // As integers, what is no number is farther than any.
+    const hn::RebindToUnsigned<Tag> d_bits;
+    auto farthest = hn::Zero(d_bits);
+    Vec rounded[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) {
+      // What is no number is the second operand, and stays none.
+      const Vec bounded = hn::Min(most, hn::Max(least, hn::Mul(values[v], by)));
+      rounded[v] = hn::Round(bounded);
+      const Vec from_integer = hn::Abs(hn::Sub(bounded, rounded[v]));
+      farthest = hn::Max(farthest, hn::BitCast(d_bits, from_integer));
+    }
+    if (HWY_UNLIKELY(!hn::AllFalse(d_bits, hn::Lt(hn::BitCast(d_bits, near), farthest)))) {
+      if (!Divide<kVectors>(values, rounded)) return false;
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        rounded[v] = hn::Min(most, hn::Max(least, rounded[v]));
+      }
+    }
+    const Vec added = hn::Set(d, sum);
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) values[v] = hn::Add(rounded[v], added);
+    return true;
+  }
+
  private:
+  static constexpr float kMaxBound = 512;
+
   // Rounded quotients. False where a value is no number.
   template <int kVectors>
   HWY_INLINE bool Divide(const Vec* values, Vec* rounded) const {
