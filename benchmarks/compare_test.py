@@ -481,8 +481,8 @@ class LimitedPeers(unittest.TestCase):
             self.assertEqual(limited_peers.limit(self.ASKS, isa), (answer, 1))
 
     def test_code_that_only_looks_so_stays_as_it_is(self):
-        add_after_and = b"\x83\xe0\x0f\x01\xd0"
-        self.assertEqual(limited_peers.limit(add_after_and, "avx2"), (add_after_and, 0))
+        for add in (b"\x83\xe0\x0f\x01\xd0", b"\xc1\xc8\x0f\x01\xd0"):
+            self.assertEqual(limited_peers.limit(add, "avx2"), (add, 0))
 
     def test_finds_no_vnni(self):
         asks = bytes.fromhex("b807000000 b901000000 0fa2")
@@ -506,9 +506,15 @@ class LimitedPeers(unittest.TestCase):
 
     def test_a_package_of_which_nothing_is_limited_is_refused(self):
         with tempfile.TemporaryDirectory() as root:
-            with self.assertRaisesRegex(limited_peers.LimitError, "Package 'some_peer' asks"):
+            with self.assertRaisesRegex(limited_peers.LimitError, "Package 'some_peer' does not ask"):
                 self.make(pathlib.Path(root), b"\xc3")
             self.assertEqual(list((pathlib.Path(root) / "cache" / "limited_peers").iterdir()), [])
+
+    def test_an_answer_that_would_not_be_limited_is_refused(self):
+        move_and_ask = b"\xb9\x00\x00\x00\x00\x0f\x01\xd0"
+        with tempfile.TemporaryDirectory() as root:
+            with self.assertRaisesRegex(limited_peers.LimitError, "'code.so' of .* 'some_peer' asks .* at byte 11 "):
+                self.make(pathlib.Path(root), self.ASKS + move_and_ask)
 
     def test_an_engine_imports_its_copy(self):
         options = {"device": "cpu", "peer_folders": {"onnxruntime": "/nowhere/limited"}}

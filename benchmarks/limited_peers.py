@@ -19,6 +19,8 @@ _REGISTERS = {"sse4": 3, "avx2": 7}
 _XGETBV = b"\x0f\x01\xd0"
 # The register that it asks for is number 0: "xor ecx, ecx" before it, or where CPUID's leaf 13 told rbp.
 _BEFORE_XGETBV = (b"\x31\xc9", b"\x48\x89\xd5")
+# and eax, 15 and ror eax, 15, each with add eax, edx behind it.
+_BEFORE_WHAT_LOOKS_SO = (b"\x83\xe0", b"\xc1\xc8")
 # mov eax, 7; mov ecx, 1; cpuid
 _VNNI_LEAF = b"\xb8\x07\x00\x00\x00\xb9\x01\x00\x00\x00\x0f\xa2"
 # test al, 16, and test al, 0
@@ -33,13 +35,21 @@ class LimitError(Exception):
 
 
 def limit(code, isa):
-    """A library's bytes with the answers of a processor that has no more than `isa`, and how many answers those are."""
+    """A library's bytes with the answers of a processor that has no more than `isa`, and how many answers those are.
+
+    An answer that would stay as it is makes a LimitError: what it decides would use more than `isa`.
+    """
     # lea eax, [rcx + bits]: rcx is 0.
     answer = b"\x8d\x41" + bytes([_REGISTERS[isa]])
     count = 0
     for before in _BEFORE_XGETBV:
         count += code.count(before + _XGETBV)
         code = code.replace(before + _XGETBV, before + answer)
+    at = code.find(_XGETBV)
+    while at >= 0:
+        if code[max(0, at - 2) : at] not in _BEFORE_WHAT_LOOKS_SO:
+            raise LimitError(f"asks for the processor's registers at byte {at} in a way that is not known")
+        at = code.find(_XGETBV, at + 1)
     return code.replace(_VNNI_LEAF + _VNNI_TEST, _VNNI_LEAF + _NO_TEST), count
 
 
@@ -60,7 +70,7 @@ def copy(package, isa, cache):
     made = pathlib.Path(tempfile.mkdtemp(dir=folder.parent))
     try:
         if not _copy_files(source, made / package, isa):
-            raise LimitError(f"Package '{package}' asks for the processor's registers in a way that is not known.")
+            raise LimitError(f"Package '{package}' does not ask for the processor's registers.")
         made.chmod(0o755)
         try:
             made.rename(folder)
@@ -80,7 +90,10 @@ def _copy_files(source, target, isa):
         if path.is_dir() or "__pycache__" in path.parts:
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
-        code, answers = limit(path.read_bytes(), isa) if ".so" in path.name else (b"", 0)
+        try:
+            code, answers = limit(path.read_bytes(), isa) if ".so" in path.name else (b"", 0)
+        except LimitError as error:
+            raise LimitError(f"Library '{path.name}' of the package '{source.name}' {error}.") from None
         count += answers
         if answers:
             place.write_bytes(code)
