@@ -8,7 +8,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <functional>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -125,6 +128,7 @@ class SpecialisationsTest : public testing::Test {
   Specialisations::Compile CompilerForShapes(Network network) {
     return [this, network](std::span<const Extents> inputs) {
       ++compiled_;
+      if (while_compiling_) while_compiling_();
       plugin::LoadTimes nobody_asks;
       return plugin::Compile(MakeGraph({{inputs[0][2], ""}, {inputs[0][3], ""}}, network), *device_,
                              base::Log(), nobody_asks);
@@ -172,6 +176,7 @@ class SpecialisationsTest : public testing::Test {
   std::unique_ptr<plan::Plan> plan_;
   std::unique_ptr<Specialisations> specialisations_;
   int compiled_ = 0;
+  std::function<void()> while_compiling_;
 };
 
 TEST_F(SpecialisationsTest, HaveTheKernelsAndTheResultsOfNumbers) {
@@ -208,6 +213,38 @@ TEST_F(SpecialisationsTest, AreMadeForTheFirstBindingOfConvolutions) {
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(ForBinding(44, 36), second);
   EXPECT_EQ(ForBinding(40, 36), first);
+  EXPECT_EQ(compiled_, 2);
+}
+
+// A second thread would bind the general plan, which packs the weights again.
+TEST_F(SpecialisationsTest, AreWaitedForByThoseWhoBindTheFirstShapeToo) {
+  Make();
+  std::future<std::shared_ptr<const Specialisation>> same, other;
+  while_compiling_ = [&] {
+    same = std::async(std::launch::async, [this] { return ForBinding(40, 36); });
+    other = std::async(std::launch::async, [this] { return ForBinding(44, 36); });
+    EXPECT_EQ(other.get(), nullptr) << "another shape does not wait";
+    EXPECT_EQ(same.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  };
+  const std::shared_ptr<const Specialisation> first = ForBinding(40, 36);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(same.get(), first);
+  EXPECT_EQ(compiled_, 1);
+}
+
+TEST_F(SpecialisationsTest, AreGivenUpWhereTheGeneralPlanDoesTheRuns) {
+  Make();
+  const std::weak_ptr<const Specialisation> first = ForBinding(40, 36);
+  EXPECT_FALSE(first.expired());
+  specialisations_->Discard({40, 37});
+  EXPECT_FALSE(first.expired());
+  specialisations_->Discard({40, 36});
+  EXPECT_TRUE(first.expired());
+  specialisations_->Discard({40, 36});
+  // It has to come again as any other shape, of which as many are kept as before.
+  EXPECT_EQ(ForBinding(40, 36), nullptr);
+  EXPECT_EQ(ForRun(40, 36), nullptr);
+  EXPECT_NE(ForRun(40, 36), nullptr);
   EXPECT_EQ(compiled_, 2);
 }
 
@@ -323,6 +360,7 @@ class GraphOfShapesTest : public SpecialisationsTest {
  protected:
   GraphOfShapesTest() {
     Make();
+    draws_ = program_->draws;
     abi::GraphProperties properties;
     properties.is_profiled = true;
     auto graph = plugin::CompiledGraph::Create(
@@ -370,8 +408,25 @@ class GraphOfShapesTest : public SpecialisationsTest {
   }
 
   plugin::Worker worker_;
+  std::shared_ptr<const program::DrawCount> draws_;  // of the programs of all its shapes
   std::unique_ptr<plugin::CompiledGraph> graph_;
 };
+
+// Two pixels are over before another thread begins.
+TEST_F(GraphOfShapesTest, KeepsNoPlanForATinyFirstShape) {
+  const auto before = draws_.use_count();
+  const auto tiny = BindImage(1, 2);
+  EXPECT_EQ(compiled_, 1);
+  EXPECT_EQ(draws_.use_count(), before);
+  Run(*tiny);
+}
+
+TEST_F(GraphOfShapesTest, KeepsThePlanOfAFirstShape) {
+  const auto before = draws_.use_count();
+  const auto image = BindImage(40, 36);
+  EXPECT_EQ(compiled_, 1);
+  EXPECT_EQ(draws_.use_count(), before + 1);
+}
 
 // The general plan runs what was bound to a plan that is gone.
 TEST_F(GraphOfShapesTest, BindingsOutliveThePlanOfTheirShape) {

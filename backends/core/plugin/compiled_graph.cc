@@ -97,7 +97,12 @@ Result<std::shared_ptr<const plan::SegmentBinding>> CompiledGraph::BindPlan(
     }
   }
   ONNXIFI_RETURN_IF_ERROR(Prepare());
-  return plan_->Bind(0, symbols);
+  Result<std::shared_ptr<const plan::SegmentBinding>> bound = plan_->Bind(0, symbols);
+  // No run of this shape asks for a plan of its own.
+  if (specialisations_ != nullptr && bound.ok() && (*bound)->is_tiny) {
+    specialisations_->Discard(symbols);
+  }
+  return bound;
 }
 
 Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTensors tensors,

@@ -84,7 +84,8 @@ std::shared_ptr<const Specialisation> Specialisations::ForRun(
 std::shared_ptr<const Specialisation> Specialisations::ForBinding(
     const std::vector<int64_t>& symbols, std::span<const tensor::Extents> inputs) {
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    is_made_.wait(lock, [&] { return first_ != symbols; });
     const auto found = Find(symbols);
     if (found != shapes_.end() && found->specialisation != nullptr) return found->specialisation;
     // What the general plan refuses it has the words for.
@@ -95,18 +96,41 @@ std::shared_ptr<const Specialisation> Specialisations::ForBinding(
       return contract != nullptr && contract->form != program::Contract::Form::kMatMul;
     };
     if (std::ranges::none_of(general_.program().steps, is_convolution)) return nullptr;
+    first_ = symbols;
     is_making_ = true;
   }
   return Keep(symbols, inputs);
 }
 
+class Specialisations::Making {
+ public:
+  explicit Making(Specialisations& of) : of_(of) {}
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
+  ~Making() {
+    const std::lock_guard lock(of_.mutex_);
+    of_.is_making_ = false;
+    of_.first_.reset();
+    of_.is_made_.notify_all();
+  }
+
+ private:
+  Specialisations& of_;
+};
+
+void Specialisations::Discard(const std::vector<int64_t>& symbols) {
+  const std::lock_guard lock(mutex_);
+  const auto found = Find(symbols);
+  if (found != shapes_.end() && found->specialisation != nullptr) Drop(*found);
+}
+
 std::shared_ptr<const Specialisation> Specialisations::Keep(
     const std::vector<int64_t>& symbols, std::span<const tensor::Extents> inputs) {
+  const Making making(*this);
   // Other runs go on meanwhile.
   Result<std::shared_ptr<const Specialisation>> made = Make(inputs);
   if (made.ok() && *made != nullptr) general_.Forget(symbols);
   const std::lock_guard lock(mutex_);
-  is_making_ = false;
   // Without memory for it, or with nothing gained, the general plan does all that is asked.
   if (!made.ok() || *made == nullptr) {
     is_useless_ = true;
@@ -150,8 +174,12 @@ void Specialisations::DropOldest() {
   const auto oldest = std::find_if(shapes_.rbegin(), shapes_.rend(), [](const Shape& shape) {
     return shape.specialisation != nullptr;
   });
-  oldest->specialisation = nullptr;
-  oldest->runs = 0;
+  Drop(*oldest);
+}
+
+void Specialisations::Drop(Shape& shape) {
+  shape.specialisation = nullptr;
+  shape.runs = 0;
   --kept_;
 }
 

@@ -7,11 +7,13 @@
 #ifndef ONNXIFI_BACKENDS_CORE_PLUGIN_SPECIALISATIONS_H_
 #define ONNXIFI_BACKENDS_CORE_PLUGIN_SPECIALISATIONS_H_
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -52,9 +54,11 @@ class Specialisations {
                                                std::span<const tensor::Extents> inputs);
   // To be asked before the general plan is bound to a shape: what runs the shape instead, or null.
   // Makes it for the first shape of all, which most likely comes again, where the graph has
-  // convolutions, whose kernels depend on extents most.
+  // convolutions, whose kernels depend on extents most. Whoever binds that shape meanwhile waits.
   std::shared_ptr<const Specialisation> ForBinding(const std::vector<int64_t>& symbols,
                                                    std::span<const tensor::Extents> inputs);
+  // Gives up what is kept for a shape whose runs the general plan does.
+  void Discard(const std::vector<int64_t>& symbols);
 
  private:
   struct Shape {
@@ -63,6 +67,8 @@ class Specialisations {
     std::shared_ptr<const Specialisation> specialisation;  // null: none is kept
   };
 
+  // Ends what the caller of Keep began, by an exception too.
+  class Making;
   // Makes what is kept for the shape; `is_making_` is set by the caller.
   std::shared_ptr<const Specialisation> Keep(const std::vector<int64_t>& symbols,
                                              std::span<const tensor::Extents> inputs);
@@ -74,6 +80,7 @@ class Specialisations {
   // memory of what products and windows write.
   bool IsUseful(const plan::Plan& plan) const;
   void DropOldest();
+  void Drop(Shape& shape);
 
   Compile compile_;
   const plan::Plan& general_;
@@ -85,6 +92,8 @@ class Specialisations {
   int64_t least_runs_ = 2;
   size_t made_ = 0;  // since least_runs_ last grew
   bool is_making_ = false;
+  std::optional<std::vector<int64_t>> first_;  // symbols of the first binding while it is made
+  std::condition_variable is_made_;
   bool has_begun_ = false;  // there was a binding, or a run
   bool is_useless_ = false;
 };
