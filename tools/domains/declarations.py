@@ -8,7 +8,7 @@ import onnx
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 MICROSOFT = "com.microsoft"
-FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "backends" / "core" / "domains" / "microsoft"
+FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "backends" / "core" / "domains"
 
 _BLOCK = re.compile(r'R"\((\w+\(.*?)\)",\s*\w+[^{}"]*\}', re.DOTALL)
 _KINDS = {"": "Single", "?": "Optional", "*": "Variadic"}
@@ -26,7 +26,7 @@ def _parameters(text, types):
 def read_declarations():
     """By operator: inputs, outputs and attributes, in the form of `describe_schema`."""
     declared = {}
-    for path in sorted(FOLDER.glob("*.cc")):
+    for path in sorted(FOLDER.glob("*/*.cc")):
         for block in _BLOCK.findall(path.read_text()):
             signature = re.match(r"\s*(\w+)\((.*?)\)\s*->\s*\((.*?)\)", block, re.DOTALL)
             types, attributes = {}, {}

@@ -41,7 +41,6 @@ std::span<const model::Domain* const> ListDomains() {
       model::Domain{kName, 1, SparseAttentionOperators()},
       model::Domain{kName, 1, TextOperators()},
       model::Domain{"", 1, DefaultDomainOperators()},
-      model::Domain{"", 1, WithdrawnOperators()},
   };
   static const auto pointers = [] {
     std::array<const model::Domain*, parts.size()> made{};

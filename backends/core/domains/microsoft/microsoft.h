@@ -46,7 +46,6 @@ ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> TextOperators();
 // Of ONNX's own domain: operators that ONNX Runtime writes there and ONNX does not define.
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> DefaultDomainOperators();
 // Of ONNX's own domain, too: what its first versions had.
-ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> WithdrawnOperators();
 
 std::span<const model::Domain* const> ListDomains();
 

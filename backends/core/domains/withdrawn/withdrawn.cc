@@ -7,6 +7,8 @@
 //   ScaledTanh = alpha * tanh(beta * x), ParametricSoftplus = alpha * ln(1 + exp(beta * x))
 // core/ops lowers those whose names ONNX has again: ThresholdedRelu, MeanVarianceNormalization.
 
+#include "backends/core/domains/withdrawn/withdrawn.h"
+
 #include <onnx/defs/shape_inference.h>
 
 #include <cstdint>
@@ -14,10 +16,9 @@
 #include <string>
 #include <utility>
 
-#include "backends/core/domains/microsoft/microsoft.h"
 #include "backends/core/model/definition.h"
 
-namespace onnxifi::microsoft {
+namespace onnxifi::withdrawn {
 namespace {
 
 using base::Status;
@@ -162,6 +163,10 @@ constexpr model::DomainOperator kOperators[] = {
 
 }  // namespace
 
-std::span<const model::DomainOperator> WithdrawnOperators() { return kOperators; }
+std::span<const model::Domain* const> ListDomains() {
+  static constexpr model::Domain kDomain = {"", 1, kOperators};
+  static constexpr const model::Domain* kDomains[] = {&kDomain};
+  return kDomains;
+}
 
-}  // namespace onnxifi::microsoft
+}  // namespace onnxifi::withdrawn
