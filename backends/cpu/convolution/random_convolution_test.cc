@@ -11,24 +11,19 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "backends/cpu/device.h"
 #include "backends/cpu/processor/testing/each_target.h"
+#include "backends/cpu/testing/float_step.h"
 
 namespace onnxifi::cpu {
 namespace {
 
-using program::Buffer;
 using program::Contract;
 using program::Expr;
 using program::ExprOp;
-using tensor::ElementType;
-
-constexpr ElementType kFloat = ElementType::kFloat32;
-constexpr float kUntouched = -777.0F;
 
 // A tensor [N, C, y, x] with its channels innermost, `gap` floats between pixels; or one plane per
 // channel, `gap` floats between rows.
@@ -49,9 +44,9 @@ struct Layout {
   }
 };
 
-class RandomConvolution {
+class RandomConvolution : private FloatStep {
  public:
-  explicit RandomConvolution(uint32_t seed) : random_(seed) {
+  explicit RandomConvolution(uint32_t seed) : FloatStep(seed) {
     // Pointwise, 3 x 3, any, any of planes, any with a kernel per channel, any of few channels.
     const int kind = static_cast<int>(Roll(0, 5));
     const bool is_few = kind == 5;
@@ -104,22 +99,21 @@ class RandomConvolution {
     contract_.strides = {stride_, stride_};
     contract_.dilations = {dilation_, dilation_};
     contract_.pads_begin = {pad_, pad_};
-    AddRead(source_.size(), is_planar ? Buffer::Kind::kInput : Buffer::Kind::kTemporary,
-            source_.Strides());
+    AddRead(source_.size(), is_planar ? Kind::kInput : Kind::kTemporary, source_.Strides());
     const int64_t taps = kernel_rows_ * kernel_;
     const int64_t depth = in / group * taps;
-    AddRead(out * depth, Buffer::Kind::kConstant, {depth, taps, kernel_, 1},
+    AddRead(out * depth, Kind::kConstant, {depth, taps, kernel_, 1},
             1.0F / std::sqrt(static_cast<float>(depth)));
     Expr sum = program::Accumulator(program_.exprs, kFloat);
     if (Chance(70)) {
-      AddRead(out, Buffer::Kind::kConstant, {0, 1, 0, 0});
+      AddRead(out, Kind::kConstant, {0, 1, 0, 0});
       sum = sum + Load(program_.exprs, kFloat, 2);
       has_bias_ = true;
     }
     if (Chance(40)) {
       addend_ = result_;
       addend_.gap = Roll(0, 5);
-      const int read = AddRead(addend_.size(), Buffer::Kind::kTemporary, addend_.Strides());
+      const int read = AddRead(addend_.size(), Kind::kTemporary, addend_.Strides());
       sum = sum + Load(program_.exprs, kFloat, read);
       has_addend_ = true;
     }
@@ -144,15 +138,7 @@ class RandomConvolution {
     contract_.roots = {sum.id()};
     step_.body = contract_;
     step_.domain = {result_.n, result_.c, result_.y, result_.x};
-    Buffer buffer;
-    buffer.type = kFloat;
-    buffer.shape = {result_.size()};
-    program::View view;
-    view.buffer = program_.AddBuffer(buffer);
-    view.type = kFloat;
-    view.strides = result_.Strides();
-    step_.writes = {view};
-    data_.emplace_back(static_cast<size_t>(result_.size()), kUntouched);
+    AddWrite(result_.size(), result_.Strides());
     if (is_line_) LeaveOutRows();
   }
 
@@ -160,21 +146,8 @@ class RandomConvolution {
   std::string Check(Device& device) {
     auto selection = device.Select({program_, step_});
     if (!selection.ok()) return selection.status().Text();
-    auto kernel = device.Build(*selection->recipe);
-    EXPECT_TRUE(kernel.ok());
-    std::vector<std::byte*> addresses, constants;
-    for (size_t k = 0; k < data_.size(); ++k) {
-      addresses.push_back(reinterpret_cast<std::byte*>(data_[k].data()));
-      const bool is_constant = program_.buffers[k].kind == Buffer::Kind::kConstant;
-      constants.push_back(is_constant ? addresses.back() : nullptr);
-    }
-    const std::vector<int64_t> dims(static_cast<size_t>(program_.dims->node_count()), 0);
-    auto bound = (*kernel)->Bind(device::Bind(program_, step_, dims), constants);
-    EXPECT_TRUE(bound.ok()) << bound.status().Text();
-    for (int run = 0; run < 2; ++run) {
-      const base::Status status = (*bound)->Run(addresses);
-      EXPECT_TRUE(status.ok()) << status.Text();
-    }
+    std::string detail;
+    Run(device, *selection->recipe, detail);
     Compare();
     return std::string(selection->recipe->implementation()) + (is_line_ ? ", one axis" : "");
   }
@@ -194,50 +167,21 @@ class RandomConvolution {
     }
   }
 
-  int64_t Roll(int64_t least, int64_t most) {
-    return std::uniform_int_distribution<int64_t>(least, most)(random_);
-  }
-  bool Chance(int percent) { return Roll(1, 100) <= percent; }
-
-  int AddRead(int64_t size, Buffer::Kind kind, program::Dims strides, float scale = 1) {
-    Buffer buffer;
-    buffer.kind = kind;
-    buffer.type = kFloat;
-    buffer.shape = {size};
-    std::normal_distribution<float> normal(0, scale);
-    std::vector<float>& values = data_.emplace_back(static_cast<size_t>(size));
-    for (float& value : values) value = normal(random_);
-    if (kind == Buffer::Kind::kConstant) {
-      buffer.index = static_cast<int>(program_.constants.size());
-      program_.constants.push_back(tensor::Tensor::FromValues<float>(kFloat, {size}, values));
-    }
-    program::View view;
-    view.buffer = program_.AddBuffer(buffer);
-    view.type = kFloat;
-    view.strides = std::move(strides);
-    step_.reads.push_back(view);
-    return static_cast<int>(step_.reads.size()) - 1;
-  }
-
   double Expected(int64_t n, int64_t m, int64_t y, int64_t x) const {
     const int64_t depth = source_.c / contract_.group;
     const int64_t first = m / (result_.c / contract_.group) * depth;
-    double sum = has_bias_ ? static_cast<double>(data_[2][static_cast<size_t>(m)]) : 0.0;
+    double sum = has_bias_ ? Element(2, m) : 0.0;
     const int64_t taps = kernel_rows_ * kernel_;
     for (int64_t tap = 0; tap < taps; ++tap) {
       const int64_t in_y = is_line_ ? 0 : y * stride_ + tap / kernel_ * dilation_ - pad_;
       const int64_t in_x = x * stride_ + tap % kernel_ * dilation_ - pad_;
       if (in_y < 0 || in_y >= source_.y || in_x < 0 || in_x >= source_.x) continue;
       for (int64_t c = 0; c < depth; ++c) {
-        sum += static_cast<double>(
-                   data_[0][static_cast<size_t>(source_.At(n, first + c, in_y, in_x))]) *
-               static_cast<double>(data_[1][static_cast<size_t>((m * depth + c) * taps + tap)]);
+        sum += Element(0, source_.At(n, first + c, in_y, in_x)) *
+               Element(1, (m * depth + c) * taps + tap);
       }
     }
-    if (has_addend_) {
-      sum += static_cast<double>(
-          data_[has_bias_ ? 3 : 2][static_cast<size_t>(addend_.At(n, m, y, x))]);
-    }
+    if (has_addend_) sum += Element(has_bias_ ? 3 : 2, addend_.At(n, m, y, x));
     if (activation_ == 1) return std::max(sum, 0.0);
     if (activation_ == 2) return std::min(std::max(sum, -0.5), 0.75);
     if (activation_ == 3) return sum < 0 ? 0.25 * sum : sum;
@@ -266,16 +210,12 @@ class RandomConvolution {
         << "between pixels or rows";
   }
 
-  std::mt19937 random_;
-  program::Program program_;
-  program::Step step_;
   Contract contract_;
   Layout source_, result_, addend_;
   int64_t kernel_ = 1, kernel_rows_ = 1, pad_ = 0, stride_ = 1, dilation_ = 1;
   bool is_line_ = false;  // along one axis
   bool has_bias_ = false, has_addend_ = false;
   int activation_ = 0;
-  std::vector<std::vector<float>> data_;  // by buffer
 };
 
 // Convolutions of these seeds on a device of so many threads; which kernels they got.

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -21,17 +20,13 @@
 #include "backends/cpu/device.h"
 #include "backends/cpu/processor/testing/each_target.h"
 #include "backends/cpu/processor/testing/stated_caches.h"
+#include "backends/cpu/testing/float_step.h"
 
 namespace onnxifi::cpu {
 namespace {
 
-using program::Buffer;
 using program::Contract;
 using program::Expr;
-using tensor::ElementType;
-
-constexpr ElementType kFloat = ElementType::kFloat32;
-constexpr float kUntouched = -777.0F;
 
 // A tensor [N, C, spatial]: channels innermost with `gap` floats between pixels, or planes.
 struct Layout {
@@ -69,17 +64,17 @@ struct Layout {
   }
 };
 
-enum class Kind : uint8_t {
+enum class Form : uint8_t {
   kAny,
   kFrames,  // k x 3 x 3 with strides and dilations along the first axis alone
   kPlanes,  // between planes, with many positions
 };
 
-class RandomGathered {
+class RandomGathered : private FloatStep {
  public:
-  explicit RandomGathered(uint32_t seed, Kind kind = Kind::kAny) : random_(seed) {
-    const bool is_any = kind != Kind::kFrames;
-    const bool has_planes = kind == Kind::kPlanes;
+  explicit RandomGathered(uint32_t seed, Form form = Form::kAny) : FloatStep(seed) {
+    const bool is_any = form != Form::kFrames;
+    const bool has_planes = form == Form::kPlanes;
     const auto axes = static_cast<size_t>(is_any ? std::min<int64_t>(Roll(1, 4), 3) : 3);
     const int64_t group = Chance(25) ? Roll(2, 3) : 1;
     // Deep enough for several blocks in a third of the cases.
@@ -127,26 +122,26 @@ class RandomGathered {
       contract_.pads_begin.emplace_back(pads_.back());
       taps_ *= kernel_.back();
     }
-    AddRead(source_.Size(), source_.is_planar ? Buffer::Kind::kInput : Buffer::Kind::kTemporary,
-            source_.Strides());
+    AddRead(source_.Size(), source_.is_planar ? Kind::kInput : Kind::kTemporary,
+            ToDims(source_.Strides()));
     const int64_t depth = in / group * taps_;
     std::vector<int64_t> weight_strides = {depth, taps_};
     int64_t below = taps_;
     for (const int64_t extent : kernel_) weight_strides.push_back(below /= extent);
-    AddRead(out * depth, Buffer::Kind::kConstant, weight_strides,
+    AddRead(out * depth, Kind::kConstant, ToDims(weight_strides),
             1.0F / std::sqrt(static_cast<float>(depth)));
     Expr sum = program::Accumulator(program_.exprs, kFloat);
     if (Chance(70)) {
       std::vector<int64_t> strides(2 + axes, 0);
       strides[1] = 1;
-      bias_ = AddRead(out, Buffer::Kind::kConstant, strides);
+      bias_ = AddRead(out, Kind::kConstant, ToDims(strides));
       sum = sum + Load(program_.exprs, kFloat, bias_);
     }
     if (!is_few_ && !has_planes && Chance(40)) {
       addend_layout_ = result_;
       addend_layout_.is_planar = false;
       addend_layout_.gap = Roll(0, 3);
-      addend_ = AddRead(addend_layout_.Size(), Buffer::Kind::kTemporary, addend_layout_.Strides());
+      addend_ = AddRead(addend_layout_.Size(), Kind::kTemporary, ToDims(addend_layout_.Strides()));
       sum = sum + Load(program_.exprs, kFloat, addend_);
     }
     activation_ = static_cast<int>(Roll(0, 2));
@@ -162,8 +157,7 @@ class RandomGathered {
     step_.body = contract_;
     step_.domain = {result_.n, result_.c};
     for (const int64_t extent : result_.spatial) step_.domain.emplace_back(extent);
-    step_.writes = {MakeView(Buffer::Kind::kTemporary, result_.Size(), result_.Strides())};
-    data_.emplace_back(static_cast<size_t>(result_.Size()), kUntouched);
+    AddWrite(result_.Size(), ToDims(result_.Strides()));
   }
 
   // Errors against float64, root mean square, by Winograd's algorithm and without it; nothing where
@@ -200,63 +194,14 @@ class RandomGathered {
                                 : is_few_           ? "few outputs"
                                                     : "gathered");
     }
-    auto kernel = device.Build(*selection->recipe);
-    ASSERT_TRUE(kernel.ok());
-    std::vector<std::byte*> addresses, constants;
-    for (size_t k = 0; k < data_.size(); ++k) {
-      addresses.push_back(reinterpret_cast<std::byte*>(data_[k].data()));
-      const bool is_constant = program_.buffers[k].kind == Buffer::Kind::kConstant;
-      constants.push_back(is_constant ? addresses.back() : nullptr);
-    }
-    const std::vector<int64_t> dims(static_cast<size_t>(program_.dims->node_count()), 0);
-    auto bound = (*kernel)->Bind(device::Bind(program_, step_, dims), constants);
-    ASSERT_TRUE(bound.ok()) << bound.status().Text();
-    detail_ = (*bound)->Detail();
+    ASSERT_NO_FATAL_FAILURE(Run(device, *selection->recipe, detail_));
     if (is_short_ && implementation == "onednn convolution") {
-      EXPECT_THAT((*bound)->Detail(), ::testing::StartsWith("gathered: The kernel's reach"));
-    }
-    for (int run = 0; run < 2; ++run) {
-      const base::Status status = (*bound)->Run(addresses);
-      ASSERT_TRUE(status.ok()) << status.Text();
+      EXPECT_THAT(detail_, ::testing::StartsWith("gathered: The kernel's reach"));
     }
     Compare();
   }
 
  private:
-  int64_t Roll(int64_t least, int64_t most) {
-    return std::uniform_int_distribution<int64_t>(least, most)(random_);
-  }
-  bool Chance(int percent) { return Roll(1, 100) <= percent; }
-
-  program::View MakeView(Buffer::Kind kind, int64_t size, const std::vector<int64_t>& strides) {
-    Buffer buffer;
-    buffer.kind = kind;
-    buffer.type = kFloat;
-    buffer.shape = {size};
-    if (kind == Buffer::Kind::kConstant) {
-      buffer.index = static_cast<int>(program_.constants.size());
-      program_.constants.push_back(tensor::Tensor::FromValues<float>(kFloat, {size}, data_.back()));
-    }
-    program::View view;
-    view.buffer = program_.AddBuffer(buffer);
-    view.type = kFloat;
-    for (const int64_t stride : strides) view.strides.emplace_back(stride);
-    return view;
-  }
-
-  int AddRead(int64_t size, Buffer::Kind kind, const std::vector<int64_t>& strides,
-              float scale = 1) {
-    std::normal_distribution<float> normal(0, scale);
-    std::vector<float>& values = data_.emplace_back(static_cast<size_t>(size));
-    for (float& value : values) value = normal(random_);
-    step_.reads.push_back(MakeView(kind, size, strides));
-    return static_cast<int>(step_.reads.size()) - 1;
-  }
-
-  double Element(int read, int64_t at) const {
-    return static_cast<double>(data_[static_cast<size_t>(read)][static_cast<size_t>(at)]);
-  }
-
   double Expected(int64_t n, int64_t m, int64_t position) const {
     const int64_t depth = source_.c / contract_.group;
     const int64_t first = m / (result_.c / contract_.group) * depth;
@@ -313,16 +258,12 @@ class RandomGathered {
   std::string implementation_, detail_;
   bool is_few_ = false;    // outputs are, for a vector
   bool is_short_ = false;  // an image is, for the kernel
-  std::mt19937 random_;
-  program::Program program_;
-  program::Step step_;
   Contract contract_;
   Layout source_, result_, addend_layout_;
   std::vector<int64_t> kernel_, pads_;
   int64_t taps_ = 1;
   int bias_ = -1, addend_ = -1;
   int activation_ = 0;
-  std::vector<std::vector<float>> data_;  // by buffer
 };
 
 // How many were bound which way.
@@ -331,13 +272,13 @@ struct Counts {
 };
 
 void Compare(int threads, uint32_t first_seed, uint32_t end_seed, Counts& counts,
-             Kind kind = Kind::kAny) {
+             Form form = Form::kAny) {
   auto device = Device::Create(std::make_shared<threads::ThreadPool>(threads),
                                base::Log(base::LogLevel::kWarning));
   ASSERT_TRUE(device.ok()) << device.status().Text();
   for (uint32_t seed = first_seed; seed < end_seed; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    RandomGathered random(seed, kind);
+    RandomGathered random(seed, form);
     random.Check(**device);
     if (testing::Test::HasFatalFailure()) return;
     counts.slabs += random.detail().starts_with("slabs") ? 1 : 0;
@@ -355,7 +296,7 @@ void CompareFrames(int threads, uint32_t first_seed, uint32_t end_seed) {
   int by_winograd = 0;
   for (uint32_t seed = first_seed; seed < end_seed; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const auto errors = RandomGathered(seed, Kind::kFrames).MeasureErrors(**device);
+    const auto errors = RandomGathered(seed, Form::kFrames).MeasureErrors(**device);
     if (testing::Test::HasFatalFailure()) return;
     if (!errors) continue;
     ++by_winograd;
@@ -401,7 +342,7 @@ TEST(RandomGatheredTest, PlanesAgreeWithFloat64OnAnyThreads) {
   Counts counts;
   for (const int threads : {1, 2, 3}) {
     Compare(threads, static_cast<uint32_t>(threads) * 100, static_cast<uint32_t>(threads) * 100 + 8,
-            counts, Kind::kPlanes);
+            counts, Form::kPlanes);
   }
   EXPECT_GE(counts.planes, 6);
 }
@@ -410,7 +351,7 @@ TEST(RandomGatheredTest, PlanesAgreeOnEveryInstructionSet) {
   Counts counts;
   processor::ForEachTarget([&](const char* target) {
     SCOPED_TRACE(target);
-    Compare(/*threads=*/2, 1000, 1005, counts, Kind::kPlanes);
+    Compare(/*threads=*/2, 1000, 1005, counts, Form::kPlanes);
   });
   EXPECT_GE(counts.planes, 3);
 }
@@ -419,7 +360,7 @@ TEST(RandomGatheredTest, PlanesAgreeOnEveryInstructionSet) {
 TEST(RandomGatheredTest, PlanesAgreeWithSmallCaches) {
   const processor::StatedCaches caches({.l1_bytes = 32 << 10, .l2_bytes = 64 << 10});
   Counts counts;
-  Compare(/*threads=*/2, 2000, 2012, counts, Kind::kPlanes);
+  Compare(/*threads=*/2, 2000, 2012, counts, Form::kPlanes);
   EXPECT_GE(counts.planes, 3);
 }
 

@@ -8,24 +8,19 @@
 
 #include <cmath>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/processor/testing/each_target.h"
+#include "backends/cpu/testing/float_step.h"
 
 namespace onnxifi::cpu {
 namespace {
 
-using program::Buffer;
 using program::Contract;
 using program::Expr;
-using tensor::ElementType;
-
-constexpr ElementType kFloat = ElementType::kFloat32;
-constexpr float kUntouched = -777.0F;
 
 // A tensor [N, C, spatial]: channels innermost with `gap` floats between pixels, or planes.
 struct Layout {
@@ -47,11 +42,11 @@ struct Layout {
     layout.size = layout.strides[0] * layout.extents[0];
     return layout;
   }
-  size_t At(const std::vector<int64_t>& coordinates) const {
+  int64_t At(const std::vector<int64_t>& coordinates) const {
     int64_t offset = 0;
     for (size_t axis = 0; axis < strides.size(); ++axis)
       offset += coordinates[axis] * strides[axis];
-    return static_cast<size_t>(offset);
+    return offset;
   }
   // Coordinates after these in row-major order; false after the last.
   bool MoveOn(std::vector<int64_t>& coordinates) const {
@@ -63,9 +58,11 @@ struct Layout {
   }
 };
 
-class RandomTransposed {
+constexpr float kScale = 0.3F;  // of the numbers
+
+class RandomTransposed : private FloatStep {
  public:
-  RandomTransposed(uint32_t seed, bool is_few) : random_(seed), is_few_(is_few) {
+  RandomTransposed(uint32_t seed, bool is_few) : FloatStep(seed), is_few_(is_few) {
     const auto axes = static_cast<size_t>(Roll(1, 3));
     const int64_t group = !is_few && Chance(25) ? Roll(2, 3) : 1;
     const int64_t in = group * (Chance(20) ? Roll(60, 90) : Roll(1, 12));
@@ -98,18 +95,19 @@ class RandomTransposed {
     source_ = Layout::Of(source, Chance(40), Chance(40) ? Roll(1, 5) : 0);
     result_ = Layout::Of(result, Chance(40), Chance(40) ? Roll(1, 5) : 0);
     weights_ = Layout::Of(weights, /*is_planar=*/true, 0);
-    AddRead(source_.size, Buffer::Kind::kTemporary, source_.strides);
-    AddRead(weights_.size, Buffer::Kind::kConstant, weights_.strides);
+    AddRead(source_.size, Kind::kTemporary, ToDims(source_.strides), kScale);
+    AddRead(weights_.size, Kind::kConstant, ToDims(weights_.strides), kScale);
     Expr sum = program::Accumulator(program_.exprs, kFloat);
     if (Chance(70)) {
       std::vector<int64_t> strides(2 + axes, 0);
       strides[1] = 1;
-      bias_ = AddRead(out, Buffer::Kind::kConstant, strides);
+      bias_ = AddRead(out, Kind::kConstant, ToDims(strides), kScale);
       sum = sum + Load(program_.exprs, kFloat, bias_);
     }
     if (!is_few && Chance(40)) {
       addend_layout_ = Layout::Of(result, /*is_planar=*/false, Roll(0, 3));
-      addend_ = AddRead(addend_layout_.size, Buffer::Kind::kTemporary, addend_layout_.strides);
+      addend_ =
+          AddRead(addend_layout_.size, Kind::kTemporary, ToDims(addend_layout_.strides), kScale);
       sum = sum + Load(program_.exprs, kFloat, addend_);
     }
     has_bound_ = Chance(40);
@@ -119,66 +117,19 @@ class RandomTransposed {
     contract_.roots = {sum.id()};
     step_.body = contract_;
     for (const int64_t extent : result) step_.domain.emplace_back(extent);
-    step_.writes = {MakeView(Buffer::Kind::kTemporary, result_.size, result_.strides)};
-    data_.emplace_back(static_cast<size_t>(result_.size), kUntouched);
+    AddWrite(result_.size, ToDims(result_.strides));
   }
 
   void Check(Device& device) {
     const auto recipe = is_few_ ? convolution::SelectFewTransposed({program_, step_})
                                 : convolution::SelectTransposed({program_, step_});
     ASSERT_TRUE(recipe.ok()) << recipe.status().Text();
-    auto kernel = device.Build(**recipe);
-    ASSERT_TRUE(kernel.ok());
-    std::vector<std::byte*> addresses, constants;
-    for (size_t k = 0; k < data_.size(); ++k) {
-      addresses.push_back(reinterpret_cast<std::byte*>(data_[k].data()));
-      const bool is_constant = program_.buffers[k].kind == Buffer::Kind::kConstant;
-      constants.push_back(is_constant ? addresses.back() : nullptr);
-    }
-    const std::vector<int64_t> dims(static_cast<size_t>(program_.dims->node_count()), 0);
-    auto bound = (*kernel)->Bind(device::Bind(program_, step_, dims), constants);
-    ASSERT_TRUE(bound.ok()) << bound.status().Text();
-    for (int run = 0; run < 2; ++run) {
-      const base::Status status = (*bound)->Run(addresses);
-      ASSERT_TRUE(status.ok()) << status.Text();
-    }
+    std::string detail;
+    ASSERT_NO_FATAL_FAILURE(Run(device, **recipe, detail));
     Compare();
   }
 
  private:
-  int64_t Roll(int64_t least, int64_t most) {
-    return std::uniform_int_distribution<int64_t>(least, most)(random_);
-  }
-  bool Chance(int percent) { return Roll(1, 100) <= percent; }
-
-  program::View MakeView(Buffer::Kind kind, int64_t size, const std::vector<int64_t>& strides) {
-    Buffer buffer;
-    buffer.kind = kind;
-    buffer.type = kFloat;
-    buffer.shape = {size};
-    if (kind == Buffer::Kind::kConstant) {
-      buffer.index = static_cast<int>(program_.constants.size());
-      program_.constants.push_back(tensor::Tensor::FromValues<float>(kFloat, {size}, data_.back()));
-    }
-    program::View view;
-    view.buffer = program_.AddBuffer(buffer);
-    view.type = kFloat;
-    for (const int64_t stride : strides) view.strides.emplace_back(stride);
-    return view;
-  }
-
-  int AddRead(int64_t size, Buffer::Kind kind, const std::vector<int64_t>& strides) {
-    std::normal_distribution<float> normal(0, 0.3F);
-    std::vector<float>& values = data_.emplace_back(static_cast<size_t>(size));
-    for (float& value : values) value = normal(random_);
-    step_.reads.push_back(MakeView(kind, size, strides));
-    return static_cast<int>(step_.reads.size()) - 1;
-  }
-
-  double Element(int read, size_t at) const {
-    return static_cast<double>(data_[static_cast<size_t>(read)][at]);
-  }
-
   // What each element of the input adds to the results, by the definition.
   std::vector<double> Sums() const {
     std::vector<double> sums(static_cast<size_t>(result_.size), 0);
@@ -189,7 +140,7 @@ class RandomTransposed {
     std::vector<int64_t> at(weights_.extents.size(), 0);
     do {
       std::vector<int64_t> pixel(source_.extents.size(), 0);
-      const auto channel = static_cast<size_t>(at[0] * source_.strides[1]);
+      const int64_t channel = at[0] * source_.strides[1];
       do {
         std::vector<int64_t> target = {pixel[0], at[0] / in * out + at[1]};
         bool is_inside = true;
@@ -199,7 +150,7 @@ class RandomTransposed {
           is_inside = is_inside && target[axis] >= 0 && target[axis] < result_.extents[axis];
         }
         if (is_inside) {
-          sums[result_.At(target)] +=
+          sums[static_cast<size_t>(result_.At(target))] +=
               Element(0, channel + plane.At(pixel)) * Element(1, weights_.At(at));
         }
       } while (plane.MoveOn(pixel));
@@ -213,10 +164,10 @@ class RandomTransposed {
     std::vector<bool> is_written(found.size());
     std::vector<int64_t> at(result_.extents.size(), 0);
     do {
-      const size_t position = result_.At(at);
+      const auto position = static_cast<size_t>(result_.At(at));
       is_written[position] = true;
       double expected = sums[position];
-      if (bias_ >= 0) expected += Element(bias_, static_cast<size_t>(at[1]));
+      if (bias_ >= 0) expected += Element(bias_, at[1]);
       if (addend_ >= 0) expected += Element(addend_, addend_layout_.At(at));
       if (has_bound_) expected = std::max(expected, 0.0);
       ASSERT_NEAR(found[position], expected, 3e-5) << ::testing::PrintToString(at);
@@ -228,15 +179,11 @@ class RandomTransposed {
     }
   }
 
-  std::mt19937 random_;
   const bool is_few_;
-  program::Program program_;
-  program::Step step_;
   Contract contract_;
   Layout source_, result_, weights_, addend_layout_;
   int bias_ = -1, addend_ = -1;
   bool has_bound_ = false;
-  std::vector<std::vector<float>> data_;  // by buffer
 };
 
 void Compare(int threads, uint32_t first_seed, uint32_t end_seed, bool is_few = false) {
