@@ -77,6 +77,7 @@ _RULES = {
     _CORE + "plugin": [_CORE + name for name in _CORE_LAYERS],
     "backends/null": [_CORE + "plugin"],
     **{_CPU + name: [*_CPU_CORE, *(_CPU + part for part in below)] for name, below in _CPU_LAYERS.items()},
+    _CPU + "engine/testing": [_CPU + "engine", _CORE + "ops"],
     "backends/cpu": [_CORE + "plugin", *(_CPU + name for name in _CPU_LAYERS)],
     "backends/cuda": [_CORE + "plugin", "backends/cuda/libraries", "backends/cuda/testing/emulated"],
     "backends/cuda/libraries": [_CORE + "codegen"],

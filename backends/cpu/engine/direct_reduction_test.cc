@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/ops/lower_graph.h"
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step.h"
 #include "backends/cpu/engine/testing/engine_device.h"
+#include "backends/cpu/engine/testing/lowered_node.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::engine {
@@ -37,27 +37,7 @@ constexpr const char* kOperators[] = {"ReduceSum", "ReduceMean", "ReduceMax", "R
 std::unique_ptr<program::Program> Lower(const std::string& op_type, const Extents& extents,
                                         const std::vector<int64_t>& axes,
                                         ElementType type = kFloat32) {
-  graph::Graph graph;
-  graph::Node node;
-  node.op_type = op_type;
-  node.since_version = 11;
-  node.attributes["axes"] = axes;
-  graph::Value x;
-  x.name = "x";
-  x.type.kind = graph::Type::Kind::kTensor;
-  x.type.element = type;
-  x.type.extents.emplace();
-  for (const int64_t extent : extents) x.type.extents->push_back({.number = extent, .symbol = ""});
-  graph::Value result;
-  result.name = "result";
-  node.inputs.push_back(graph.AddValue(std::move(x)));
-  node.outputs.push_back(graph.AddValue(std::move(result)));
-  graph.inputs = node.inputs;
-  graph.outputs = node.outputs;
-  graph.nodes.push_back(std::move(node));
-  auto program = ops::LowerGraph(graph, /*functions=*/nullptr);
-  EXPECT_TRUE(program.ok()) << program.status().Text();
-  return *std::move(program);
+  return LowerNode(op_type, 11, {TypeOf(type, extents)}, {{"axes", axes}});
 }
 
 // `gap`: elements between runs along the last axis that are not reduced.

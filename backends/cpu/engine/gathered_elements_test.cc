@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/ops/lower_graph.h"
 #include "backends/core/reference/random_step.h"
 #include "backends/cpu/engine/testing/engine_device.h"
+#include "backends/cpu/engine/testing/lowered_node.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::engine {
@@ -37,35 +37,10 @@ struct Case {
   bool is_repeated = false;   // positions along all other axes
 };
 
-graph::Value MakeValue(const std::string& name, ElementType type, const Extents& extents) {
-  graph::Value value;
-  value.name = name;
-  value.type.kind = graph::Type::Kind::kTensor;
-  value.type.element = type;
-  value.type.extents.emplace();
-  for (const int64_t extent : extents) {
-    value.type.extents->push_back({.number = extent, .symbol = ""});
-  }
-  return value;
-}
-
 std::unique_ptr<program::Program> Lower(const Case& test) {
-  graph::Graph graph;
-  graph::Node node;
-  node.op_type = "GatherElements";
-  node.since_version = 13;
-  node.attributes["axis"] = test.axis;
-  graph::Value result;
-  result.name = "result";
-  node.inputs = {graph.AddValue(MakeValue("data", test.type, test.data)),
-                 graph.AddValue(MakeValue("positions", test.positions, test.result))};
-  node.outputs.push_back(graph.AddValue(std::move(result)));
-  graph.inputs = node.inputs;
-  graph.outputs = node.outputs;
-  graph.nodes.push_back(std::move(node));
-  auto program = ops::LowerGraph(graph, /*functions=*/nullptr);
-  EXPECT_TRUE(program.ok()) << program.status().Text();
-  return *std::move(program);
+  return LowerNode("GatherElements", 13,
+                   {TypeOf(test.type, test.data), TypeOf(test.positions, test.result)},
+                   {{"axis", test.axis}});
 }
 
 // Whether the kernel is bound; then it computes what a loop does.

@@ -20,12 +20,12 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/ops/lower_graph.h"
 #include "backends/core/program/verify.h"
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step.h"
 #include "backends/core/tensor/convert.h"
 #include "backends/cpu/engine/testing/engine_device.h"
+#include "backends/cpu/engine/testing/lowered_node.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
 namespace onnxifi::engine {
@@ -56,37 +56,13 @@ const Operator kOperators[] = {
     {"InstanceNormalization", 6, Form::kMoments, 2, true},
 };
 
-graph::Type TypeOf(const Extents& extents, ElementType element) {
-  graph::Type type;
-  type.kind = graph::Type::Kind::kTensor;
-  type.element = element;
-  type.extents.emplace();
-  for (const int64_t extent : extents) type.extents->push_back({.number = extent, .symbol = ""});
-  return type;
-}
-
 // Rows of the last axis of [outer, channels, length].
 std::unique_ptr<program::Program> Lower(const Operator& op, const Extents& extents,
                                         ElementType type = kFloat32) {
-  graph::Graph graph;
-  graph::Node node;
-  node.op_type = op.op_type;
-  node.since_version = op.version;
-  for (int k = 0; k <= op.parameters; ++k) {
-    graph::Value value;
-    value.name = "input" + std::to_string(k);
-    value.type = TypeOf(k == 0 ? extents : Extents{extents[op.is_per_channel ? 1 : 2]}, type);
-    node.inputs.push_back(graph.AddValue(std::move(value)));
-    graph.inputs.push_back(node.inputs.back());
-  }
-  graph::Value result;
-  result.name = "result";
-  node.outputs.push_back(graph.AddValue(std::move(result)));
-  graph.outputs.push_back(node.outputs.back());
-  graph.nodes.push_back(std::move(node));
-  auto program = ops::LowerGraph(graph, /*functions=*/nullptr);
-  EXPECT_TRUE(program.ok()) << program.status().Text();
-  return *std::move(program);
+  std::vector<graph::Type> inputs = {TypeOf(type, extents)};
+  const Extents of_parameters = {extents[op.is_per_channel ? 1 : 2]};
+  for (int k = 0; k < op.parameters; ++k) inputs.push_back(TypeOf(type, of_parameters));
+  return LowerNode(op.op_type, op.version, inputs);
 }
 
 std::shared_ptr<const RowNormalization> Find(const program::Program& program) {
