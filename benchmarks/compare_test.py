@@ -24,6 +24,7 @@ from onnx.reference import ReferenceEvaluator
 import agreement
 import compare
 import comparison_text
+import conclusions
 import cuda_memory
 import engines
 import limited_peers
@@ -328,7 +329,7 @@ class Summaries(unittest.TestCase):
             "onnxruntime": {"median_ms": 4.0, "first_result_ms": 40.0, "peak_mib": 16.0},
             "openvino": {"median_ms": 2.0, "first_result_ms": 50.0, "peak_mib": 4.0},
         }
-        ratios = compare._compare_with_peers(figures)
+        ratios = conclusions.compare_with_peers(figures)
         self.assertEqual(ratios["best_peer_ms"], 2)
         self.assertEqual(
             (ratios["ratio"], ratios["load_ratio"], ratios["memory_ratio"]), (1.5, 0.25, 2)
@@ -336,14 +337,14 @@ class Summaries(unittest.TestCase):
 
     def test_ratio_is_unknown_without_peers_or_ourselves(self):
         peer = {"median_ms": 4.0, "first_result_ms": 1.0, "peak_mib": 1.0}
-        self.assertIsNone(compare._compare_with_peers({"openvino": peer})["ratio"])
+        self.assertIsNone(conclusions.compare_with_peers({"openvino": peer})["ratio"])
         self.assertIsNone(
-            compare._compare_with_peers({"onnxifi": peer, "openvino": {"fault": "no"}})["ratio"]
+            conclusions.compare_with_peers({"onnxifi": peer, "openvino": {"fault": "no"}})["ratio"]
         )
 
     def test_means_are_geometric_and_by_threads_and_kind(self):
         results = [_result(0.5), _result(2.0), _result(9.0, kind="small"), _result(4.0, threads=1)]
-        sums = {(s["threads"], s["kind"]): s for s in compare.summarise(results)}
+        sums = {(s["threads"], s["kind"]): s for s in conclusions.summarise(results)}
         self.assertAlmostEqual(sums[2, "convolution"]["ratio"], 1.0)
         self.assertEqual(sums[2, "convolution"]["worst"], 2.0)
         self.assertAlmostEqual(sums[2, "all"]["ratio"], 9 ** (1 / 3))
@@ -363,7 +364,7 @@ class Summaries(unittest.TestCase):
             ([allowed], None, 0),
             ([failed], None, 1),
         ):
-            self.assertEqual(compare.find_exit_status({"results": results}, limit), status)
+            self.assertEqual(conclusions.find_exit_status({"results": results}, limit), status)
 
 
     def test_exit_status_puts_means_of_runs_and_of_loads_to_the_limit(self):
@@ -379,15 +380,15 @@ class Summaries(unittest.TestCase):
             ([fast, {**slow_to_load, "threads": 1}], 1.03, 0),
             ([fast, {**_result(1.04), "threads": 1}], 1.03, 3),
         ):
-            report = {"results": results, "summaries": compare.summarise(results)}
-            self.assertEqual(compare.find_exit_status(report, require_mean=limit), status)
+            report = {"results": results, "summaries": conclusions.summarise(results)}
+            self.assertEqual(conclusions.find_exit_status(report, require_mean=limit), status)
 
     def test_another_build_of_ours_is_a_peer(self):
         figures = {
             "onnxifi": {"median_ms": 3.0, "first_result_ms": 10.0, "peak_mib": 8.0},
             "before": {"median_ms": 2.0, "first_result_ms": 20.0, "peak_mib": 8.0},
         }
-        ratios = compare._compare_with_peers(figures)
+        ratios = conclusions.compare_with_peers(figures)
         self.assertEqual(
             (ratios["ratio"], ratios["load_ratio"], ratios["memory_ratio"]), (1.5, 0.5, 1)
         )
@@ -676,7 +677,7 @@ class Ncnn(unittest.TestCase):
         text = comparison_text.make_tables(
             {
                 "engines": ["onnxifi", "ncnn"], "results": [entry, failed], "left_out": [],
-                "summaries": compare.summarise([entry, failed]),
+                "summaries": conclusions.summarise([entry, failed]),
             }
         )
         self.assertIn("m, ncnn: of 9 layers the processor runs Slice 's'", text)

@@ -31,6 +31,7 @@ if __name__ == "__main__":
     private_python.enter(__file__, ("onnxruntime", "openvino"))
 
 import compare  # noqa: E402 (they need what the private environment has)
+import conclusions  # noqa: E402
 import engines  # noqa: E402
 import model_set  # noqa: E402
 import population  # noqa: E402
@@ -172,7 +173,7 @@ def run_model(name, arguments):
             entry["wrong"] = {
                 str(setting): difference
                 for setting, difference in differences.items()
-                if compare.is_wrong(checked, {"difference": difference})
+                if conclusions.is_wrong(checked, {"difference": difference})
             }
             entries.append(entry)
     finally:
