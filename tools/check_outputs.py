@@ -4,7 +4,7 @@
 
 A command stands in a fenced block called `console`, after `$ `; the lines up to the next command or the end
 of the block are its output, standard error included. Commands run by bash in the root of the tree, with the
-programs of a build on the PATH, PoCL and lavapipe as the only drivers of OpenCL and Vulkan, an empty cache and no
+programs of a build and this Python on the PATH, the package of python/, PoCL and lavapipe as the only drivers of OpenCL and Vulkan, an empty cache and no
 ONNXIFI_ variable.
 Names of devices, fractions, and numbers with a unit (ms, us, s, %, GiB ...) may differ, and so may spaces;
 everything else has to be equal. With --write, blocks that differ are written anew.
@@ -82,7 +82,9 @@ class Runner:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ONNXIFI_")}
         self._environment = {
             **kept,
-            "PATH": f"{build / 'bin'}:{kept.get('PATH', os.defpath)}",
+            "PATH": f"{build / 'bin'}:{pathlib.Path(sys.executable).parent}:{kept.get('PATH', os.defpath)}",
+            "PYTHONPATH": str(root / "python"),
+            "ONNXIFI_LIBRARY": str(build / "lib" / "libonnxifi.so"),
             "ONNXIFI_CACHE_DIR": f"{folder}/cache",
             "ONNXIFI_CACHE_HOME": f"{folder}/cache",
         }
