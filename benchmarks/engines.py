@@ -48,12 +48,13 @@ class _Onnxifi:
     @staticmethod
     def prepare():
         """Imports what is this benchmark's and not the engine's."""
-        sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tools"))
-        import onnxifi_library  # noqa: F401
+        sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+        import onnxifi  # noqa: F401
 
     def __init__(self, threads, options):
-        import onnxifi_library
+        import onnxifi
 
+        self._onnxifi = onnxifi
         # Read by the plugin when the device is opened, which is after this.
         os.environ["ONNXIFI_NUM_THREADS"] = str(threads)
         os.environ[_LAVAPIPE_THREADS] = str(threads)
@@ -67,11 +68,12 @@ class _Onnxifi:
             os.environ["ONNXIFI_BACKENDS"] = str(path)
         device = options["device"]
         try:
-            self._library = onnxifi_library.Library(self._find_library(options), device)
-        except onnxifi_library.LibraryError:
+            self._device = onnxifi.Library(self._find_library(options)).device(device)
+        except onnxifi.Error:
             if path.exists():
-                onnxifi_library.Library(path, device)  # Fails too, with the plugin's reason.
+                onnxifi.Library(path).device(device)  # Fails too, with the plugin's reason.
             raise
+        self._backend = self._device.backend()
         self._place = None
         if cuda_memory.is_on_device(device):
             self._place = cuda_memory.Device(cuda_memory.index_of(device))
@@ -81,39 +83,60 @@ class _Onnxifi:
         return options["library"]
 
     def load(self, path):
-        self._graph = self._library.open_graph(path)
+        self._session = self._onnxifi.Session(path, self._device)
 
     def bind(self, inputs):
-        self._last = self._graph
-        self._outputs = self._graph.bind(inputs, self._place)
-        return self._graph.run
-
-    def bind_caller(self, inputs):
-        """A run of the same graph for another thread; read_outputs reads those of the last one."""
-        self._last = self._graph.for_another_caller()
-        self._outputs = self._last.bind(inputs)
+        outputs = {}
+        if self._place is not None:
+            extents = self._session.infer_output_shapes({name: array.shape for name, array in inputs.items()})
+            self._taken = {
+                value.name: numpy.zeros(extents[value.name], value.dtype) for value in self._session.outputs
+            }
+            inputs, outputs = self._put(inputs), self._put(self._taken)
+        self._last = self._session.bind(inputs, outputs)
         return self._last.run
 
+    def _put(self, arrays):
+        """Copies of arrays in the device's memory."""
+        return {
+            name: self._onnxifi.Memory(self._place.put(array), array.shape, self._place.memory_type)
+            for name, array in arrays.items()
+        }
+
+    # A run of the same model for another thread; read_outputs reads those of the last one.
+    bind_caller = bind
+
     def read_outputs(self):
-        self._last.take()
-        return self._outputs
+        if self._place is None:
+            return self._last.outputs
+        for name, memory in self._last.outputs.items():
+            self._place.take(memory.address, self._taken[name])
+        return self._taken
 
     def describe(self):
-        return {"device": self._library.device_name()}
+        return {"device": self._device.name}
 
     def profile(self, path, inputs):
         """The steps of a run of a second graph of the model, each with its median time of several runs."""
-        graph = self._library.open_graph(path, is_profiled=True)
-        graph.bind(inputs)
+        session = self._onnxifi.Session(path, self._device, profile=True)
+        binding = session.bind(inputs)
         profiles = []
         for _ in range(_PROFILED_RUNS):
-            graph.run()
-            profiles.append(graph.profile())
+            binding.run()
+            profiles.append(session.profile())
         steps = profiles[-1]
         # The number of steps of loops may depend on what they compute.
         profiles = [profile for profile in profiles[2:] if len(profile) == len(steps)]
         return [
-            {**step, "ns": statistics.median(profile[number]["ns"] for profile in profiles)}
+            {
+                "implementation": step.implementation,
+                "detail": step.detail,
+                "family": step.family,
+                "extents": step.extents,
+                "flops": step.flops,
+                "bytes": step.read_bytes + step.written_bytes,
+                "ns": statistics.median(profile[number].duration_ns for profile in profiles),
+            }
             for number, step in enumerate(steps)
         ]
 
@@ -683,7 +706,7 @@ class Engine:
         return self._ask("serve", inputs, callers, seconds)
 
     def profile(self, path, inputs):
-        """Returns the steps of a run of ours, as onnxifi_library.Graph.profile does."""
+        """Returns the steps of a run of ours."""
         return self._ask("profile", str(path), inputs)
 
     def close(self):

@@ -20,7 +20,7 @@ def _describe(step, total_ns):
 
 
 def summarise(steps, limits=None):
-    """Of steps as onnxifi_library.Graph.profile returns them. Without `limits` it is not known which are slow."""
+    """Of steps as Engine.profile of engines.py returns them. Without `limits` it is not known which are slow."""
     total_ns = sum(step["ns"] for step in steps) or 1
     slow_ns = sum(step["ns"] for step in steps if step["implementation"] == _REFERENCE)
     nothing = {"ns": 0, "implementation": "", "family": "", "extents": [], "flops": 0, "bytes": 0}

@@ -20,6 +20,7 @@
 import argparse
 import collections
 import contextlib
+import ctypes
 import fcntl
 import json
 import math
@@ -38,8 +39,12 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxifi_library import FALLBACK, SUCCESS, Library, LibraryError, describe
 from schema_oracle import INVALID, VALID, SchemaOracle, is_worded_rule
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import onnxifi  # noqa: E402
+from onnxifi.errors import FALLBACK, STATUSES, SUCCESS  # noqa: E402
+from onnxifi.graph import Graph, describe  # noqa: E402
 
 # Largest difference allowed between the two devices, relative to |expected| + rms(expected).
 TOLERANCE = {TensorProto.FLOAT: 2e-5, TensorProto.DOUBLE: 1e-12, TensorProto.FLOAT16: 2e-3,
@@ -64,6 +69,36 @@ NODES_PER_ROUND = 200
 RUN_TIMEOUT_MS = 120000
 # The high byte of INVALID_... and MISMATCHING_...
 CALLED_INVALID = (1, 3)
+
+
+class Claimant:
+    """A device that is asked about models of bytes."""
+
+    def __init__(self, library, name):
+        self._library = onnxifi.Library(library)
+        self._device = self._library.device(name)
+        self._backend = self._device.backend()  # one for all models
+        # Timed, so that a call converts as little as possible.
+        self._claim = self._library.find("onnxGetBackendCompatibility")
+        self._nothing = ctypes.CDLL(None).labs  # the least that there is
+        self._nothing.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+        self.sentence = self._library.sentence
+
+    def claim(self, model):
+        """The status with which the device answers whether it can run the model."""
+        return self._claim(self._device.id, len(model), model)
+
+    def claim_nothing(self, model):
+        """The same call to a function that does nothing: what a call takes beside the answer."""
+        return self._nothing(self._device.id, len(model), model)
+
+    def init_graph(self, model):
+        """The status, its sentence, and the graph or None."""
+        try:
+            graph = Graph(self._device, model, len(model))
+        except onnxifi.Error as error:
+            return STATUSES[error.status], error.sentence, None
+        return graph.status, "", graph
 
 
 def size_bytes(element_type, shape):
@@ -258,18 +293,17 @@ def check(device, reference, model, given, claim, rng, report, is_built=True, ru
     if is_claimed and not is_built:
         report["not run"]["not built"] += 1
         return None
-    status, graph = device.init_graph(model, len(model))
+    status, why, graph = device.init_graph(model)
     if status != claim:
-        why = device.sentence()
         if graph is not None:
             graph.release()
         return f"the claim answers 0x{claim:04x} ({sentence}) and initialisation 0x{status:04x} ({why})"
     if not is_claimed:
         return None if sentence else f"0x{claim:04x} comes without a sentence"
     try:
-        status, other = reference.init_graph(model, len(model))
+        status, why, other = reference.init_graph(model)
         if status not in (SUCCESS, FALLBACK):
-            return f"the reference refuses it with 0x{status:04x} ({reference.sentence()})"
+            return f"the reference refuses it with 0x{status:04x} ({why})"
         try:
             return next(filter(None, (compare(graph, other, model, given, rng, report, is_first=run == 0)
                                       for run in range(runs))), None)
@@ -284,13 +318,13 @@ def compare(graph, other, model, given, rng, report, is_first=True):
     buffers = [numpy.ascontiguousarray(numpy.append(
         random_bytes(e, s, t if is_first or len(s) <= 1 and e == TensorProto.INT64 else None, rng), numpy.zeros(1, numpy.uint8)))
                for _, e, s, t in given]
-    inputs = describe([(name, element, shape, buffer)
+    inputs = describe([(name, element, shape, buffer.ctypes.data)
                        for (name, element, shape, _), buffer in zip(given, buffers)])
-    status, shapes = graph.infer_output_shapes(inputs)
+    status, shapes = graph.infer_output_shapes(len(given), inputs)
     if status != SUCCESS:
         report["not run"]["the extents do not fit the node"] += 1
         return None
-    if any(extent < 0 for _, _, shape in shapes for extent in shape):
+    if any(shape is None or min(shape, default=0) < 0 for _, _, shape in shapes):
         report["not run"]["output extents depend on data"] += 1
         return None
     if any(math.prod(shape) > 1 << 22 for _, _, shape in shapes):
@@ -299,8 +333,8 @@ def compare(graph, other, model, given, rng, report, is_first=True):
     results = []
     for target in (graph, other):
         outputs = [numpy.zeros(size_bytes(element, shape) + 8, numpy.uint8) for _, element, shape in shapes]
-        described = describe([(*shape, buffer) for shape, buffer in zip(shapes, outputs)])
-        status = target.run_on(inputs, described, RUN_TIMEOUT_MS)
+        described = describe([(*shape, buffer.ctypes.data) for shape, buffer in zip(shapes, outputs)])
+        status = target.run_within((len(given), inputs), (len(shapes), described), RUN_TIMEOUT_MS)
         results.append((status, outputs))
     (status, actual), (expected_status, expected) = results
     if status != expected_status:
@@ -366,8 +400,8 @@ def work(arguments, first, count, current, results, folder):
     turns = Turns(folder)
     schema_oracle = SchemaOracle() if arguments.schema else None  # forked before the library starts threads
     try:
-        device, reference = (Library(arguments.library, name) for name in (arguments.device, arguments.reference))
-    except LibraryError as fault:
+        device, reference = (Claimant(arguments.library, name) for name in (arguments.device, arguments.reference))
+    except onnxifi.Error as fault:
         sys.exit(str(fault))
     with turns.together():
         seeds = load_seeds(arguments.cases)

@@ -13,7 +13,7 @@ class Backend:
     """An initialised device. Released with the last session that uses it."""
 
     def __init__(self, device):
-        self._device = device
+        self.device = device
         library = device.library
         self.handle = ctypes.c_void_p()
         status = library.find("onnxInitBackend")(device.id, None, ctypes.byref(self.handle))

@@ -62,6 +62,7 @@ class Graph:
         self.status_prepared = library.find("onnxWaitEvent", keeps_lock=True, takes_objects=True)
         self.release_prepared = library.find("onnxReleaseEvent", keeps_lock=True, takes_objects=True)
         self.first_caller = threading.get_ident()
+        self._value_calls = _ValueCalls(library, device.id) if takes_values else None
 
     @property
     def is_emulated(self):
@@ -89,10 +90,10 @@ class Graph:
         self._release_event(event)
 
     def run_within(self, inputs, outputs, timeout_ms):
-        """The status of one run on arrays of descriptors. UnavailableError where it takes longer."""
+        """The status of one run on (count, descriptors). UnavailableError where it takes longer."""
         fence = interface.MemoryFenceV1(interface.TAG_MEMORY_FENCE_V1, 0, None)
         start = self._library.find("onnxSetIOAndRunGraph", self._device.id)
-        status = start(self.handle, len(inputs), inputs, len(outputs), outputs, ctypes.byref(fence))
+        status = start(self.handle, *inputs, *outputs, ctypes.byref(fence))
         if status != SUCCESS:
             return status
         state, result, length = ctypes.c_int32(), ctypes.c_int32(), ctypes.c_size_t(0)
@@ -108,23 +109,21 @@ class Graph:
     def start_on_values(self, inputs, given, outputs, lock):
         """Binds and runs; the event of the run. `inputs` and `outputs` are (count, descriptors), `given` a list
         of GivenValue. What is bound is the graph's, so that one thread at a time does this."""
-        library = self._library
+        library, calls = self._library, self._value_calls
         pointers = (ctypes.POINTER(interface.Value) * max(len(given), 1))(
             *[ctypes.pointer(value.value) for value in given]
         )
         ready = interface.MemoryFenceV1(interface.TAG_MEMORY_FENCE_V1, 0, None)
         done = interface.MemoryFenceV1(interface.TAG_MEMORY_FENCE_V1, 0, None)
         event = ctypes.c_void_p()
-        library.check(library.find("onnxInitEvent")(self._backend.handle, ctypes.byref(event)), "making an event")
+        library.check(calls.init_event(self._backend.handle, ctypes.byref(event)), "making an event")
         try:
             ready.event = event.value
-            library.check(library.find("onnxSignalEvent")(event), "signalling the inputs")
-            bind = library.find("onnxSetGraphValues", self._device.id)
-            run = library.find("onnxRunGraph")
+            library.check(calls.signal_event(event), "signalling the inputs")
             with lock:
-                status = bind(self.handle, *inputs, len(given), pointers, *outputs)
+                status = calls.bind(self.handle, *inputs, len(given), pointers, *outputs)
                 library.check(status, "binding the inputs")
-                status = run(self.handle, ctypes.byref(ready), ctypes.byref(done))
+                status = calls.run(self.handle, ctypes.byref(ready), ctypes.byref(done))
                 library.check(status, "starting the run")
         finally:
             self.release_event(event)
@@ -143,7 +142,7 @@ class Graph:
             except Exception as fault:  # pylint: disable=broad-exception-caught
                 faults.append(fault)
 
-        visit = self._library.find("onnxGetRunValues", self._device.id)
+        visit = self._value_calls.visit
         self._library.check(visit(event, interface.ValueCallback(keep), None), "asking for the outputs")
         if faults:
             raise faults[0]
@@ -171,6 +170,17 @@ class Graph:
         tell = self._library.find("onnxGetGraphProfile", self._device.id)
         self._library.check(tell(self.handle, interface.StepCallback(add), None), "asking for the profile")
         return steps
+
+
+class _ValueCalls:
+    """Functions that runs on values need."""
+
+    def __init__(self, library, backend_id):
+        self.init_event = library.find("onnxInitEvent", keeps_lock=True)
+        self.signal_event = library.find("onnxSignalEvent")
+        self.bind = library.find("onnxSetGraphValues", backend_id)
+        self.run = library.find("onnxRunGraph")
+        self.visit = library.find("onnxGetRunValues", backend_id)
 
 
 def _release(release_graph, handle, *_kept):

@@ -102,14 +102,14 @@ class Session:
         descriptors as any other. But auto does not cut it among devices, and a plain 1.0 plugin has none."""
         if not self._is_of_numbers:
             return self._make_graph(True)
-        chosen, is_auto = self._options, self._device.key == "auto"
-        if self._device.takes("VALUES") and not (is_auto and (chosen.pins or chosen.placement or not self._may_need_run())):
+        is_placed = self._options.pins or self._options.placement
+        if self._may_need_run() and not is_placed and self._device.takes("VALUES"):
             try:
                 graph = self._make_graph(True)
             except UnsupportedError:
                 pass
             else:
-                if not (is_auto and graph.is_emulated):
+                if not (graph.is_emulated and self._device.key == "auto"):
                     return graph
         try:
             return self._make_graph(False)
@@ -173,7 +173,7 @@ class Session:
 
     # ---- Runs ----
 
-    def __call__(self, **feeds):
+    def __call__(self, /, **feeds):
         """{name: value} of all outputs."""
         return dict(zip(self._output_names, self.run(None, feeds)))
 

@@ -3,11 +3,16 @@
 maps dicts, an optional without its element None."""
 
 import ctypes
+import math
 
 import numpy
 
-from . import arrays, element_types, interface
+from . import arrays, element_types, interface, map_rows
 from .errors import make_error
+
+
+# Fewer maps are read one after the other, which is faster.
+_FEWEST_ROWS = 4
 
 
 class GivenValue:
@@ -75,6 +80,8 @@ def _as_dense(content, number, name):
     """A dense array of this element type; of what it has where the model tells none."""
     if number == element_types.STRING:
         array = numpy.asarray(content)
+        if array.size == 0 and not isinstance(content, numpy.ndarray):
+            array = array.astype(object)
         if array.dtype.kind not in "OUST":
             raise make_error(
                 "MISMATCHING_DATATYPE", f"Input '{name}' is of type {array.dtype}; the model declares string."
@@ -96,7 +103,7 @@ def _read_texts(value, count):
 
 def _read_tensor(value):
     extents = value.extents[: value.rank] if value.rank else []
-    count = int(numpy.prod(extents, dtype=numpy.int64))
+    count = math.prod(extents)
     number = value.data_type
     if number == element_types.STRING:
         return _read_texts(value, count).reshape(extents)
@@ -115,11 +122,11 @@ def read(value):
         return name, None
     if value.kind == interface.VALUE_TENSOR:
         return name, _read_tensor(value)
+    if value.element_count >= _FEWEST_ROWS and (rows := map_rows.find_rows(value)):
+        keys = _read_tensor(rows[0]).tolist()
+        return name, [dict(zip(keys, row)) for row in rows[1].tolist()]
     elements = [read(value.elements[at].contents)[1] for at in range(value.element_count)]
     if value.kind == interface.VALUE_SEQUENCE:
         return name, elements
     keys = _read_tensor(value).tolist()
-    return name, {
-        key: element.item() if isinstance(element, numpy.ndarray) and element.size == 1 else element
-        for key, element in zip(keys, elements)
-    }
+    return name, {key: element.item() if getattr(element, "size", 0) == 1 else element for key, element in zip(keys, elements)}

@@ -2,12 +2,16 @@
 """What computes a model: float64 by ONNX's reference, this library, ONNX Runtime."""
 
 import math
+import pathlib
+import sys
 
 import numpy
 import onnx.reference
 
 from deviation.operators import make_model
-from onnxifi_library import Library, LibraryError
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+import onnxifi  # noqa: E402
 
 
 class Refused(Exception):
@@ -86,22 +90,16 @@ def evaluate(sample, shapes, inputs):
 
 class Ours:
     def __init__(self, path, device):
-        self._library = Library(path, device)
-        self.name = self._library.device_name()
+        self._device = onnxifi.Library(path).device(device)
+        self._backend = self._device.backend()  # one for all models
+        self.name = self._device.name
 
     def run(self, model, inputs):
-        content = model.SerializeToString()
-        status, graph = self._library.init_graph(content, len(content))
-        if graph is None:
-            raise Refused(f"{self._library.sentence()} (status 0x{status & 0xFFFF:04x})")
         try:
-            outputs = graph.bind({k: numpy.ascontiguousarray(v) for k, v in inputs.items()})
-            graph.run()
-            return outputs["y"].copy()
-        except LibraryError as fault:
+            with onnxifi.Session(model, self._device) as session:
+                return session.run(["y"], inputs)[0]
+        except onnxifi.Error as fault:
             raise Refused(str(fault)) from fault
-        finally:
-            graph.release()
 
 
 class OnnxRuntime:

@@ -157,7 +157,7 @@ def _check_file(exported, ours, peer):
         return {**result, "status": "passed"}
     try:
         return {**result, **_run_ours(exported, runs, ours, peer, "peer_refusal" in result)}
-    except Exception as fault:  # noqa: BLE001 (LibraryError, and what ctypes raises)
+    except Exception as fault:  # noqa: BLE001 (onnxifi.Error, and what ctypes raises)
         return {**result, "status": "refused", "reason": _reason(fault)}
     finally:
         ours.release()

@@ -17,41 +17,41 @@ class Ours:
     """The library with one device."""
 
     def __init__(self, path, device):
-        import onnxifi_library
+        import onnxifi
 
-        self._module = onnxifi_library
-        self._library = onnxifi_library.Library(path, device)
-        self.key = self._library.key
-        self._graph = None
+        self._module = onnxifi
+        self._device = onnxifi.Library(path).device(device)
+        self._backend = self._device.backend()  # one for all cases
+        self.key = self._device.key
+        self._session = None
 
     def load(self, path):
-        self._graph = self._library.open_graph(path, takes_values=True)
+        self._session = self._module.Session(path, self._device)
 
     def answer(self, inputs):
-        return list(self._graph.compute(inputs).values())
-
-    def _touch(self, inputs):
-        self._graph.compute(inputs, reads=False)
+        return self._session.run(None, inputs)
 
     def bind(self, inputs):
         """A function that runs once on these inputs; with memory of ours for the outputs where
         their extents are known before a run."""
+        session = self._session
         try:
-            self._graph.bind(inputs)
-            self._graph.run()
-        except (self._module.LibraryError, KeyError, TypeError, ValueError):
+            binding = session.bind(inputs)
+            binding.run()
+        except self._module.Error:
             # Text, sequences, maps, and outputs of which only a run tells the extents.
             # What Python makes of a map is no time of the library's.
-            return lambda: self._touch(inputs)
-        return self._graph.run
+            return lambda: session.run([], inputs)
+        return binding.run
 
     def placement(self):
-        return self._graph.placement() or self.key
+        """The devices that have parts of the model, in the order of the parts."""
+        return ",".join(dict.fromkeys(island.device for island in self._session.placement()))
 
     def release(self):
-        if self._graph is not None:
-            self._graph.release()
-        self._graph = None
+        if self._session is not None:
+            self._session.close()
+        self._session = None
 
 
 class OnnxRuntime:

@@ -20,7 +20,8 @@ def main():
     # Exporters print; the lines are this process's alone.
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    tools = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path[:0] = [tools, os.path.join(os.path.dirname(tools), "python")]
     from exported import catalogue, check_case, engines
 
     cases = {case.key: case for case in catalogue.list_cases()}
