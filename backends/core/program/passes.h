@@ -40,9 +40,9 @@ void InlineDequantizations(Program& program, const Accepts& accepts);
 // as the device accepts the step with it; the rest of a chain stays a Map.
 void FuseEpilogues(Program& program, const Accepts& accepts);
 
-// Has a Contract that ends in quantizing and dequantizing store the bytes, where Maps alone read
-// its result, once per element: each of them dequantizes it. As long as the device accepts all of
-// them.
+// Has a Contract that ends in quantizing and dequantizing store the bytes, where Maps that read
+// each element once, and maxima, alone read its result: each of them dequantizes it. As long as the
+// device accepts all of them.
 void StoreBytes(Program& program, const Accepts& accepts);
 
 // Joins Maps that together are a function of one tensor, such as x * sigmoid(x), into one Map,

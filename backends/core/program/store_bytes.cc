@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // StoreBytes: an epilogue that quantizes its sums and dequantizes them again ends in the bytes. The
-// Maps that read the result dequantize it, each for itself.
+// Maps that read the result dequantize it, each for itself. A maximum is that of the bytes, where
+// larger bytes are larger numbers, and is dequantized then.
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <optional>
 #include <set>
@@ -66,6 +68,56 @@ ExprId FindBytes(const Program& program, const Step& step, ExprId root) {
   return bytes;
 }
 
+// Whether it is a number above 0 that is known.
+bool IsPositive(const Program& program, const Step& step, ExprId id) {
+  const ExprNode& node = program.exprs[id];
+  if (node.op == ExprOp::kConstant) return std::bit_cast<double>(node.payload) > 0;
+  if (node.op != ExprOp::kLoad) return false;
+  const Buffer& buffer = program.buffers[step.reads[node.payload].buffer];
+  if (buffer.kind != Buffer::Kind::kConstant) return false;
+  const tensor::Tensor& value = program.constants[buffer.index];
+  return value.element_count() == 1 && value.AsDouble(0) > 0;
+}
+
+// Whether `id`, which is computed from `bytes` as FindBytes says, grows with them.
+bool GrowsWith(const Program& program, const Step& step, ExprId id, ExprId bytes) {
+  while (id != bytes) {
+    const ExprNode& node = program.exprs[id];
+    if (node.op == ExprOp::kMul && IsPositive(program, step, node.operands[0])) {
+      id = node.operands[1];
+    } else if (node.op == ExprOp::kCast || node.op == ExprOp::kSub ||
+               (node.op == ExprOp::kMul && IsPositive(program, step, node.operands[1]))) {
+      id = node.operands[0];
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether the step is a maximum of float32 whose windows all have elements.
+bool IsMaximum(const Step& reader, BufferId floats) {
+  const Window* window = reader.As<Window>();
+  if (window == nullptr || window->kind != Window::Kind::kMax || reader.writes.size() != 1 ||
+      window->roots.size() != 1 || window->accumulator != ElementType::kFloat32 ||
+      reader.reads[0].type != ElementType::kFloat32) {
+    return false;
+  }
+  for (size_t read = 1; read < reader.reads.size(); ++read) {
+    if (reader.reads[read].buffer == floats) return false;
+  }
+  for (size_t axis = 0; axis < window->kernel.size(); ++axis) {
+    // Its first and its last window.
+    const Dim& before = window->pads_begin[axis];
+    const Dim last = (reader.domain[axis + 2] - 1) * window->strides[axis] - before;
+    if (window->dilations[axis] != 1 || (window->kernel[axis] - before).LowerBound() < 1 ||
+        (window->in_spatial[axis] - last).LowerBound() < 1) {
+      return false;
+    }
+  }
+  return reader.reads[0].guards.empty();
+}
+
 // Whether the step is a Map that reads each element of `floats` at most once, at its coordinates.
 bool ReadsOncePerElement(const Program& program, const Step& reader, BufferId floats) {
   const Map* map = reader.As<Map>();
@@ -94,8 +146,8 @@ Step WithoutBody(const Step& step) {
   return copy;
 }
 
-// A Map that computes `root` of `producer`, of its node `bytes`, where it reads `floats`: what it
-// reads there is `stored` now.
+// A Map or a maximum that computes `root` of `producer`, of its node `bytes`, where it reads
+// `floats`, or of the largest of a window: what it reads there is `stored` now.
 Step Reading(Program& program, const Step& reader, const Step& producer, ExprId root, ExprId bytes,
              BufferId floats, BufferId stored) {
   ExprPool& pool = program.exprs;
@@ -132,8 +184,19 @@ Step Reading(Program& program, const Step& reader, const Step& producer, ExprId 
         },
         done);
   };
-  Map body = *reader.As<Map>();
   std::unordered_map<ExprId, ExprId> done;
+  if (const Window* window = reader.As<Window>()) {
+    Window body = *window;
+    body.accumulator = type;
+    const ExprId largest = dequantized(Accumulator(pool, type).id());
+    const auto replace = [&](ExprId id) {
+      return pool[id].op == ExprOp::kAccumulator ? largest : kNoExpr;
+    };
+    body.roots[0] = Rewrite(pool, body.roots[0], replace, done);
+    replaced.body = std::move(body);
+    return replaced;
+  }
+  Map body = *reader.As<Map>();
   std::function<ExprId(ExprId)> replace = [&](ExprId id) -> ExprId {
     ExprNode node = pool[id];
     if (node.op != ExprOp::kLoad || !is_replaced[node.payload]) return kNoExpr;
@@ -169,7 +232,9 @@ std::optional<std::vector<std::pair<int, Step>>> Replacements(Program& program,
   if (readers.empty()) return std::nullopt;
   for (const int reader_number : readers) {
     const Step& reader = program.steps[reader_number];
-    if (!ReadsOncePerElement(program, reader, floats)) return std::nullopt;
+    const bool is_of_bytes = ReadsOncePerElement(program, reader, floats) ||
+                             (IsMaximum(reader, floats) && GrowsWith(program, step, root, bytes));
+    if (!is_of_bytes) return std::nullopt;
   }
   const ElementType type = program.exprs[bytes].type;
   const BufferId stored =

@@ -27,12 +27,12 @@ Operand Number(ProgramMaker& maker, float value) {
 }
 
 // a x b, quantized and dequantized again as the end of the product; with `more`, plus 1 then.
-Operand QuantizedProduct(ProgramMaker& maker, bool more = false) {
+Operand QuantizedProduct(ProgramMaker& maker, bool more = false, float scale_of_all = 0.5F) {
   const Operand product = maker.MatMul(maker.Input({6, 4}), maker.Input({4, 5}));
   Step& step = maker.program.steps.back();
   ExprPool& pool = maker.program.exprs;
   const auto read = static_cast<int>(step.reads.size());
-  step.reads.push_back(BroadcastTo(Number(maker, 0.5F), step.domain));
+  step.reads.push_back(BroadcastTo(Number(maker, scale_of_all), step.domain));
   const Expr scale = Load(pool, kFloat32, read);
   const Expr sum = Accumulator(pool, kFloat32);
   const Expr bytes = Cast(Unary(ExprOp::kRoundEven, sum / scale), kInt8);
@@ -69,6 +69,37 @@ TEST(StoreBytesTest, HasEachReaderDequantize) {
     maker.Output(maker.Map({6, 5}, {x}, Square));
     maker.Output(maker.Map({5, 6}, {Permute(x, {1, 0})}, Double));
   }));
+}
+
+// The largest of each three neighbours in a row of what a product has, at least of two of them.
+Operand Largest(ProgramMaker& maker, const Operand& x, int64_t dilation = 1) {
+  Window window;
+  window.kind = Window::Kind::kMax;
+  window.in_spatial = {x.shape[1]};
+  window.kernel = {3};
+  window.strides = {1};
+  window.dilations = {dilation};
+  window.pads_begin = {dilation};
+  window.pads_end = {dilation};
+  window.roots = {Accumulator(maker.program.exprs, kFloat32).id()};
+  const Shape shape = {x.shape[0], 1, x.shape[1]};
+  const Operand out = maker.Temporary(shape);
+  maker.AddStep({shape, {InsertAxis(x, 1).view}, {out.view}, std::move(window)});
+  return out;
+}
+
+TEST(StoreBytesTest, AMaximumIsThatOfTheBytes) {
+  EXPECT_TRUE(StoresBytes([](ProgramMaker& maker) {
+    const Operand x = QuantizedProduct(maker);
+    maker.Output(Largest(maker, x));
+    maker.Output(maker.Map({6, 5}, {x}, Square));
+  }));
+  EXPECT_FALSE(StoresBytes([](ProgramMaker& maker) {
+    maker.Output(Largest(maker, QuantizedProduct(maker, /*more=*/false, /*scale_of_all=*/-0.5F)));
+  })) << "smaller bytes are larger numbers";
+  EXPECT_FALSE(StoresBytes([](ProgramMaker& maker) {
+    maker.Output(Largest(maker, QuantizedProduct(maker), /*dilation=*/2));
+  })) << "a window may lie around the tensor";
 }
 
 TEST(StoreBytesTest, LeavesFloats) {
