@@ -29,7 +29,9 @@ class CountedAllocation final : public device::Allocation {
 
 }  // namespace
 
-base::Result<std::unique_ptr<device::Allocation>> LimitedMemory::Allocate(int64_t size_bytes) {
+template <typename Make>
+base::Result<std::unique_ptr<device::Allocation>> LimitedMemory::Count(int64_t size_bytes,
+                                                                       const Make& make) {
   const int64_t used = state_.used_bytes += size_bytes;
   if (limit_bytes_ > 0 && used > limit_bytes_) {
     state_.used_bytes -= size_bytes;
@@ -38,13 +40,22 @@ base::Result<std::unique_ptr<device::Allocation>> LimitedMemory::Allocate(int64_
                             std::to_string(used - size_bytes) + " of the mock device's " +
                             std::to_string(limit_bytes_) + " bytes are in use.");
   }
-  auto inner = host_.Allocate(size_bytes);
+  base::Result<std::unique_ptr<device::Allocation>> inner = make();
   if (!inner.ok()) {
     state_.used_bytes -= size_bytes;
     return inner;
   }
   return std::unique_ptr<device::Allocation>(
       std::make_unique<CountedAllocation>(*std::move(inner), state_, size_bytes));
+}
+
+base::Result<std::unique_ptr<device::Allocation>> LimitedMemory::Allocate(int64_t size_bytes) {
+  return Count(size_bytes, [&] { return host_.Allocate(size_bytes); });
+}
+
+base::Result<std::unique_ptr<device::Allocation>> LimitedMemory::Hold(
+    const tensor::Tensor& constant) {
+  return Count(constant.size_bytes(), [&] { return host_.Hold(constant); });
 }
 
 }  // namespace onnxifi::mock

@@ -21,8 +21,14 @@ class LimitedMemory final : public device::Memory {
       : host_(host), state_(state), limit_bytes_(limit_bytes) {}
 
   base::Result<std::unique_ptr<device::Allocation>> Allocate(int64_t size_bytes) override;
+  // Counts as memory of the device, though it lies in the host's.
+  base::Result<std::unique_ptr<device::Allocation>> Hold(const tensor::Tensor& constant) override;
 
  private:
+  // What `make` makes, if there is room for it.
+  template <typename Make>
+  base::Result<std::unique_ptr<device::Allocation>> Count(int64_t size_bytes, const Make& make);
+
   device::Memory& host_;
   State& state_;
   const int64_t limit_bytes_;  // 0: none

@@ -37,6 +37,7 @@ using planner::DecideTogether;
 using planner::DeviceList;
 using planner::GraphDecision;
 using planner::GraphQuestion;
+using planner::IsOfDevice;
 using planner::PlacementRequest;
 using planner::RefusalOf;
 using plugins::ForwardedBackendId;
@@ -66,12 +67,6 @@ std::optional<std::vector<split::GivenWeight>> GivenWeights(const abi::GraphRequ
                        static_cast<const std::byte*>(weight.cpu_data())});
   }
   return weights;
-}
-
-// Whether a refusal is about the device, which is full or broken, and not about the model.
-bool IsOfDevice(Code code) {
-  return code == Code::kNoDeviceMemory || code == Code::kNoDeviceResources ||
-         code == Code::kBackendUnavailable || code == Code::kInternalError;
 }
 
 // Adds a line for each node that the device refuses.

@@ -287,6 +287,26 @@ TEST(FailingDevice, IsAskedAgainWhenLessMemoryIsNeeded) {
   EXPECT_EQ(few.Of("y")[2], 9);
 }
 
+// A device that claims all of a graph and has memory for a part of it, where no other has it whole.
+TEST(FullDevice, HasThePartThatItHasMemoryFor) {
+  PlannedSandbox sandbox;
+  sandbox.AddMock("full", R"({"memory_bytes": 32})")
+      .AddMock("matrices", R"({"operators": ["MatMul"]})");
+  const Library library = sandbox.Open();
+  Session session(library, R"(
+    graph (float[N, 3] x) => (float[N, 3] y) <float[3, 3] w = {0, 1, 0,  0, 0, 1,  1, 0, 0}> {
+      a = Abs(x)
+      b = MatMul(a, w)
+      y = Neg(b)
+    })");
+  session.Input("x", {1, 3}, {1, -2, 3});
+  session.Output("y", {1, 3});
+  ASSERT_TRUE(session.Bind());
+  EXPECT_EQ(RunAndExplain(session).second, "");
+  EXPECT_EQ(DevicesOf(session), "full:0 matrices:0 full:0");
+  EXPECT_THAT(session.Of("y"), ElementsAre(-3, -1, -2));
+}
+
 TEST(FailingDevice, IsOfNoMatterToGraphsOnOthers) {
   PlannedSandbox sandbox;
   sandbox.AddMock("abs", R"({"operators": ["Abs", "Sub"]})")

@@ -203,23 +203,28 @@ base::Result<std::vector<const ForwardedBackendId*>> OrderDevices(
   return order;
 }
 
+bool IsOfDevice(Code code) {
+  return code == Code::kNoDeviceMemory || code == Code::kNoDeviceResources ||
+         code == Code::kBackendUnavailable || code == Code::kInternalError;
+}
+
 base::Result<std::unique_ptr<AutoPlanner>> PlanTogether(DeviceList devices,
                                                         std::span<const std::byte> model,
                                                         std::vector<split::GivenWeight> weights,
                                                         Status refusal, RefusalOf refused) {
-  // What no device can read, they cannot read together.
-  const bool is_about_nodes = refusal.code() == Code::kUnsupportedOperator ||
-                              refusal.code() == Code::kUnsupportedAttribute ||
-                              refusal.code() == Code::kUnsupportedShape ||
-                              refusal.code() == Code::kUnsupportedDatatype;
+  // What no device can read, they cannot read together. What one has no room for, they may.
+  const bool may_be_cut =
+      IsOfDevice(refusal.code()) || refusal.code() == Code::kUnsupportedOperator ||
+      refusal.code() == Code::kUnsupportedAttribute || refusal.code() == Code::kUnsupportedShape ||
+      refusal.code() == Code::kUnsupportedDatatype;
   const bool names_devices = !split::PlacementsOf(model).empty();
   const bool has_choice = devices.size() > 1 || names_devices;
   const bool may_change_mind = refused == RefusalOf::kModelAlone && !weights.empty();
-  if (!may_change_mind && (!has_choice || !is_about_nodes)) return refusal;
+  if (!may_change_mind && (!has_choice || !may_be_cut)) return refusal;
   auto planner = AutoPlanner::Ask(devices, model, std::move(weights));
   if (!planner.ok()) {
     if (names_devices) return planner;
-    if (!has_choice || !is_about_nodes) return refusal;
+    if (!has_choice || !may_be_cut) return refusal;
     refusal.Context("Nor do several together: " + planner.status().Text());
     return refusal;
   }

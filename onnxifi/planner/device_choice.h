@@ -52,6 +52,9 @@ base::Result<std::vector<const plugins::ForwardedBackendId*>> OrderDevices(
 // the model declares for them, or an attempt with the caller's.
 enum class RefusalOf : uint8_t { kModelAlone, kWithWeights };
 
+// Whether a refusal is about the device, which is full or broken, and not about the model.
+bool IsOfDevice(base::Code code);
+
 // Several devices together, for a model that none runs alone for the reason `refusal`; one device
 // too where the caller's `weights`, which are as of AutoPlanner, may change its mind. Otherwise
 // `refusal` with the reasons against this too.
