@@ -3,6 +3,7 @@
 
 import ctypes
 import dataclasses
+import os
 
 from . import interface
 from .errors import make_error
@@ -97,7 +98,7 @@ def make_properties(options, device, nodes, takes_values):
         names = ", ".join(name.lower() for name in interface.PRECISIONS)
         raise make_error("INVALID_PROPERTY", f"The precision '{options.precision}' is none of {names}.")
     if options.base_folder is not None:
-        folder = ctypes.create_string_buffer(str(options.base_folder).encode())
+        folder = ctypes.create_string_buffer(os.fsencode(options.base_folder))
         kept.append(folder)
         add("BASE_FOLDER", ctypes.addressof(folder), "base_folder")
     for option, is_set in (

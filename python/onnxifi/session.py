@@ -372,7 +372,7 @@ class Session:
         reader = reports.ExplanationReader()
         pairs, folder = [], None
         if self._options.base_folder is not None:
-            folder = ctypes.create_string_buffer(str(self._options.base_folder).encode())
+            folder = ctypes.create_string_buffer(os.fsencode(self._options.base_folder))
             pairs = [interface.GRAPH_PROPERTIES["BASE_FOLDER"], ctypes.addressof(folder)]
         status = self._library.find("onnxExplainModelOnDevices")(
             (ctypes.c_uint64 * (len(pairs) + 1))(*pairs, 0),

@@ -2,9 +2,11 @@
 """Tests of onnxifi.Session: what it takes, what it gives, what it says, and what it leaves behind."""
 
 import gc
+import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import ml_dtypes
 import numpy
@@ -12,6 +14,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxifi
+from onnxifi import element_types
 from fixture import DIGITS, FLOAT, INT64, LIBRARY, STRING, identity, model, node, resident_mib, session, tensor
 
 _X = numpy.linspace(-2, 2, 12, dtype=numpy.float32).reshape(3, 4)
@@ -153,6 +156,13 @@ class InputTest(unittest.TestCase):
 
 
 class ElementTypeTest(unittest.TestCase):
+    def test_type_of_ml_dtypes_without_the_package(self):
+        with unittest.mock.patch.dict(sys.modules, {"ml_dtypes": None}):
+            element_types.dtype_of.cache_clear()
+            with self.assertRaisesRegex(onnxifi.UnsupportedError, "package ml_dtypes, which is not installed"):
+                session(identity(TensorProto.BFLOAT16))
+        session(identity(TensorProto.BFLOAT16))
+
     def test_every_type_passes_through(self):
         numbers = [0, 1, 1, 0, 1, 1, 0]
         for name, element_type in TensorProto.DataType.items():
@@ -190,6 +200,19 @@ class OutputTest(unittest.TestCase):
         (result,) = opened.run(None, {"x": _X}, outputs={"y": y})
         self.assertIs(result, y)
         numpy.testing.assert_array_equal(y, _X + 1)
+
+    def test_memory_that_the_caller_names(self):
+        x, y = _X.copy(), numpy.zeros((3, 4), numpy.float32)
+        given, taken = (onnxifi.Memory(array.ctypes.data, array.shape, memory_type=0) for array in (x, y))
+        binding = session(add_one()).bind({"x": given}, {"y": taken})
+        self.assertIs(binding.outputs["y"], taken)
+        binding.run()
+        numpy.testing.assert_array_equal(y, _X + 1)
+
+    def test_model_without_inputs(self):
+        three = numpy_helper.from_array(numpy.arange(3), "three")
+        opened = session(model([node("Identity", ["three"], ["y"])], [], [tensor("y", [3], INT64)], [three]))
+        self.assertEqual(opened.run(None, {})[0].tolist(), [0, 1, 2])
 
     def test_arrays_that_do_not_fit_are_refused(self):
         opened = session(add_one())
@@ -366,6 +389,29 @@ class LifetimeTest(unittest.TestCase):
 
 
 class ThreadTest(unittest.TestCase):
+    def test_other_threads_of_python_go_on_during_a_run(self):
+        side = 1500
+        product = model(
+            [node("MatMul", ["x", "x"], ["a"]), node("MatMul", ["a", "x"], ["y"])],
+            [tensor("x", [side, side])], [tensor("y", [side, side])],
+        )
+        opened, x = session(product), numpy.ones((side, side), numpy.float32)
+        opened.run(None, {"x": x})
+        turns, is_over = [0], threading.Event()
+
+        def count():
+            while not is_over.is_set():
+                turns[0] += 1
+
+        counter = threading.Thread(target=count)
+        counter.start()
+        before = turns[0]
+        opened.run(None, {"x": x})
+        counted = turns[0] - before
+        is_over.set()
+        counter.join()
+        self.assertGreater(counted, 1000)
+
     def run_in_threads(self, work, count=8):
         faults = []
 
