@@ -308,20 +308,17 @@ class Session:
             raise self._name_fault(feeds)
         if not self._graph.takes_values:
             self._take_values()
-        numbers, others = [], []
+        numbers, others, kept = [], [], []
         for value in self.inputs:
             content = feeds[value.name]
             if value.element_type:
                 array = arrays.as_input(value.name, content, value.element_type)
-                if element_types.is_packed(value.element_type):
-                    numbers.append((value, element_types.pack(array, value.element_type), array.shape))
-                else:
-                    numbers.append((value, array, array.shape))
+                packed = element_types.pack(array, value.element_type) if element_types.is_packed(value.element_type) else array
+                kept.append(packed)
+                numbers.append((value.name, value.element_type, array.shape, address_of(packed)))
             else:
                 others.append(values.GivenValue(value.name, value.kind, content))
-        inputs = describe(
-            [(value.name, value.element_type, shape, address_of(array)) for value, array, shape in numbers]
-        )
+        inputs = describe(numbers)
         event = self._graph.start_on_values((len(numbers), inputs), others, (0, None), self._bind_lock)
         try:
             self._library.check(self._graph.finish(event), "running")

@@ -15,6 +15,10 @@ from .errors import make_error
 _FEWEST_ROWS = 4
 
 
+# Types of the numbers that classifiers write into maps.
+_NUMBERS = {1: ctypes.c_float, 7: ctypes.c_int64, 11: ctypes.c_double}
+
+
 class GivenValue:
     """An input as an onnxValue; `value` points into the object, which must outlive it."""
 
@@ -115,6 +119,15 @@ def _read_tensor(value):
     return content.copy().view(element_types.dtype_of(number)).reshape(extents)
 
 
+def _read_entry(value):
+    """What a map has for a key: a number of Python's where it is one."""
+    kind = _NUMBERS.get(value.data_type)
+    if kind is not None and value.rank == 0 and value.kind == interface.VALUE_TENSOR:
+        return kind.from_address(value.data).value
+    content = read(value)[1]
+    return content.item() if getattr(content, "size", 0) == 1 else content
+
+
 def read(value):
     """The name and the content of a value, copied."""
     name = interface.text_of(value.name)
@@ -125,8 +138,8 @@ def read(value):
     if value.element_count >= _FEWEST_ROWS and (rows := map_rows.find_rows(value)):
         keys = _read_tensor(rows[0]).tolist()
         return name, [dict(zip(keys, row)) for row in rows[1].tolist()]
-    elements = [read(value.elements[at].contents)[1] for at in range(value.element_count)]
+    elements = [pointer.contents for pointer in value.elements[: value.element_count]]
     if value.kind == interface.VALUE_SEQUENCE:
-        return name, elements
+        return name, [read(element)[1] for element in elements]
     keys = _read_tensor(value).tolist()
-    return name, {key: element.item() if getattr(element, "size", 0) == 1 else element for key, element in zip(keys, elements)}
+    return name, dict(zip(keys, map(_read_entry, elements)))
