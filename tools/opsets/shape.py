@@ -160,6 +160,8 @@ def make_pad(request):
             scalar = numpy.asarray(value, dtype=x.dtype).reshape(())
             inputs = [x, _int64(*begins_and_ends), scalar]
             yield request.case(name, inputs, [filled], constants=[1])
+            if name in ("float", "complex64", "complex128", "string"):
+                yield request.case(f"{name}_known", inputs, [filled], constants=[1, 2])
             # Without a value, what is added is 0, false or an empty string.
             nothing = "" if name == "string" else numpy.zeros((), x.dtype)
             if name != "float8e8m0":  # Which has no zero.

@@ -46,6 +46,9 @@ Result<Amounts> PadAmounts(Lowering& lowering) {
 std::optional<tensor::Scalar> KnownFill(const Lowering& lowering) {
   const ElementType type = lowering.In(0).type();
   if (type == ElementType::kString) return std::nullopt;  // Its number is the program's.
+  if (tensor::IsComplex(type)) {                          // A view's fill has no imaginary part.
+    return lowering.Has(2) ? std::nullopt : std::optional(tensor::Scalar{.f = 0});
+  }
   if (!lowering.Has(2)) {
     const tensor::Scalar value{.f = lowering.Float("value", 0.0f)};
     return CastScalar(ElementType::kFloat64, type, value);

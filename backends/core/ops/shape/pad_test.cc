@@ -3,9 +3,12 @@
 // Pad by reflection, edges and the other side against plain loops, of tensors that are large enough
 // for a step per border and of others.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <complex>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -89,6 +92,28 @@ TEST(PadTest, EqualsLoops) {
     }
   }
   EXPECT_TRUE(has_large);
+}
+
+// A fill value that is known when the graph is lowered, and one that is not.
+TEST(PadTest, FillsWithComplexNumbers) {
+  const auto make = [](Ints extents, const std::vector<std::complex<double>>& values) {
+    tensor::Tensor tensor = *tensor::Tensor::Allocate(ElementType::kComplex128, std::move(extents));
+    std::memcpy(tensor.mutable_data(), values.data(), values.size() * sizeof(values[0]));
+    return tensor;
+  };
+  const std::complex<double> x(1, -2), fill(0.25, 3);
+  for (const NodeInput::Kind kind : {NodeInput::Kind::kConstant, NodeInput::Kind::kGiven}) {
+    const auto out = RunOperator(
+        {"Pad",
+         19,
+         {},
+         {{make({1}, {x})}, Constant({2}, {1, 2}, ElementType::kInt64), {make({}, {fill}), kind}}});
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    std::vector<std::complex<double>> padded(4);
+    ASSERT_EQ((*out)[0].extents(), (tensor::Extents{4}));
+    std::memcpy(padded.data(), (*out)[0].data(), padded.size() * sizeof(padded[0]));
+    EXPECT_THAT(padded, ::testing::ElementsAre(fill, x, fill, fill));
+  }
 }
 
 }  // namespace
