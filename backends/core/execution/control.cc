@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "backends/core/device/transfer.h"
+#include "backends/core/execution/extents_without_run.h"
 #include "backends/core/tensor/convert.h"
 
 namespace onnxifi::execution {
@@ -216,18 +217,25 @@ class Stack {
   std::vector<OwnedTensor> slices_;
 };
 
-// The extents of a body's output that are numbers; 0 for those that only a run would tell.
-Extents DeclaredExtents(const PlanRunner& body, size_t output) {
-  Extents extents;
-  for (const program::Dim& dim : body.plan().program().outputs[output].shape) {
-    extents.push_back(dim.is_constant() ? dim.constant() : 0);
-  }
-  return extents;
-}
-
 void AddCaptures(const Control& control, size_t body, std::span<const InputTensor> reads,
                  std::vector<InputTensor>& inputs) {
   for (int read : control.captures[body]) inputs.push_back(reads[read]);
+}
+
+// Adds the stacked outputs, of which the body's are [first, ...). Without an iteration they are
+// empty, of the extents that the body has for `inputs`.
+Status JoinAll(const std::vector<Stack>& stacks, const PlanRunner& body, size_t first,
+               std::span<const InputTensor> inputs, bool has_run, device::Queue* queue,
+               std::vector<OwnedTensor>& results) {
+  std::vector<Extents> empty(stacks.size());
+  if (!has_run && !stacks.empty()) {
+    ONNXIFI_ASSIGN_OR_RETURN(empty, ExtentsWithoutRun(body.plan(), first, inputs));
+  }
+  for (size_t k = 0; k < stacks.size(); ++k) {
+    ONNXIFI_ASSIGN_OR_RETURN(OwnedTensor stacked, stacks[k].Join(body, empty[k], queue));
+    results.push_back(std::move(stacked));
+  }
+  return base::Ok();
 }
 
 Result<OwnedTensor> CopyOf(const PlanRunner& body, ElementType type, const InputTensor& input,
@@ -350,12 +358,11 @@ Result<std::vector<OwnedTensor>> RunLoop(const Control& control, PlanRunner& bod
     }
     results.push_back(std::move(carried[k]));
   }
-  for (size_t k = 0; k < stacks.size(); ++k) {
-    ONNXIFI_ASSIGN_OR_RETURN(
-        OwnedTensor stacked,
-        stacks[k].Join(body, DeclaredExtents(body, 1 + carried_count + k), queue));
-    results.push_back(std::move(stacked));
-  }
+  std::vector<InputTensor> inputs = {InputTensor{}, InputTensor{}};
+  inputs.insert(inputs.end(), current.begin(), current.end());
+  AddCaptures(control, 0, reads, inputs);
+  ONNXIFI_RETURN_IF_ERROR(
+      JoinAll(stacks, body, 1 + carried_count, inputs, has_run, queue, results));
   return results;
 }
 
@@ -412,11 +419,11 @@ Result<std::vector<OwnedTensor>> RunScan(const Control& control, PlanRunner& bod
     }
     results.push_back(std::move(carried[k]));
   }
-  for (size_t k = 0; k < stacks.size(); ++k) {
-    ONNXIFI_ASSIGN_OR_RETURN(OwnedTensor stacked,
-                             stacks[k].Join(body, DeclaredExtents(body, carried_count + k), queue));
-    results.push_back(std::move(stacked));
-  }
+  std::vector<InputTensor> inputs = current;
+  for (const OwnedTensor& slice : slices) inputs.push_back(slice.AsInput());
+  AddCaptures(control, 0, reads, inputs);
+  ONNXIFI_RETURN_IF_ERROR(
+      JoinAll(stacks, body, carried_count, inputs, /*has_run=*/length > 0, queue, results));
   return results;
 }
 

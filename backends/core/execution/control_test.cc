@@ -168,6 +168,31 @@ TEST(ControlTest, LoopWithoutATripGivesTheFirstValuesAndEmptyStacks) {
   }
 }
 
+// Slices of [n, 2 n + 1, what only an iteration reads], for x[n].
+TEST(ControlTest, LoopWithoutATripStacksSlicesOfTheExtentsOfItsInputs) {
+  ControlStep step(Control::Kind::kLoop);
+  step.control.carried = 1;
+  step.control.stacked = {{}};
+  ProgramMaker body;
+  const LoopInputs inputs(body);
+  const Dim n = body.program.dims->NewSymbol("n", /*is_data=*/false);
+  const Operand x = body.Input({n});
+  const Dim read = CutAt(body, inputs.iteration);
+  body.Output(body.Map({}, {inputs.condition}, Same));
+  body.Output(body.Map({n}, {x}, Same));
+  body.Output(
+      body.Map({n, Dim(2) * n + 1, read + 1}, {}, [](ExprPool& pool, const std::vector<Expr>&) {
+        return Cast(program::Coordinate(pool, 0), ElementType::kFloat32);
+      }));
+  step.AddBody(std::move(body));
+  const auto none = step.Run({Integer(0), Bool(true), Floats({3}, {5, 7, 9})});
+  ASSERT_TRUE(none.ok()) << none.status().Text();
+  EXPECT_EQ((*none)[1].extents, (Extents{0, 3, 7, 0}));
+  const auto one = step.Run({Integer(1), Bool(true), Floats({3}, {5, 7, 9})});
+  ASSERT_TRUE(one.ok()) << one.status().Text();
+  EXPECT_EQ((*one)[1].extents, (Extents{1, 3, 7, 1}));
+}
+
 TEST(ControlTest, LoopEndsAfterTheIterationThatSaysSo) {
   const ControlStep step = CountingLoop(2);
   for (const std::optional<Tensor>& trip_count : {std::optional(Integer(100)), {}}) {

@@ -2,7 +2,10 @@
 //
 // Loop: the body becomes a sub-program that runs until the trip count or its condition ends it.
 // Values it carries keep the extents they enter with, or have free ones where an iteration changes
-// them.
+// them. Of no iteration ONNX leaves open what a scan output's slice is like, and its reference
+// fails: here the slice has the extents that the body gives for the values that enter, and 0 for
+// those that only data of an iteration tell. ONNX Runtime takes them from what the body declares, 0
+// for a symbol.
 
 #include "backends/core/ops/control/bodies.h"
 #include "backends/core/ops/registry.h"
