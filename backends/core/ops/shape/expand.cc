@@ -3,18 +3,38 @@
 // Expand, Tile: repetition along axes as views of stride 0; Tile copies only to merge a repetition
 // with its axis.
 
+#include <optional>
+#include <string>
+
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
 
 namespace onnxifi::ops {
 namespace {
 
+// Where only a run tells how many extents there are, the declared rank of the result does: it is
+// their number, or that of the input's axes, of which they are the last ones then.
+Result<Dims> GivenExtents(Lowering& lowering) {
+  const int rank = lowering.In(0).rank();
+  const Operand& given = lowering.In(1);
+  const std::optional<int64_t> declared = lowering.DeclaredRank(0);
+  const bool is_open = given.rank() == 1 && !given.shape[0].is_constant();
+  if (!is_open || declared != rank || !tensor::IsSigned(given.type())) {
+    return lowering.IntegersOrRuntime(1, declared != rank ? declared : std::nullopt);
+  }
+  const Dim count = given.shape[0];
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(Less(count, rank + 1), Code::kMismatchingShape,
+                                           "The output is declared with " + std::to_string(rank) +
+                                               " axes and has " + count.ToString() + " extents.",
+                                           {count}));
+  const std::optional<Operand> all =
+      program::Pad(lowering.Dense(given), {Max(rank - count, 0)}, {0}, {.i = 1});
+  return lowering.ReadAtRunTime(lowering.Dense({all->view, {Dim(rank)}}), rank);
+}
+
 Status LowerExpand(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(2));
-  // The input tells the rank of the result where it has fewer axes.
-  std::optional<int64_t> count = lowering.DeclaredRank(0);
-  if (count && *count <= lowering.In(0).rank()) count.reset();
-  ONNXIFI_ASSIGN_OR_RETURN(Dims extents, lowering.IntegersOrRuntime(1, count));
+  ONNXIFI_ASSIGN_OR_RETURN(Dims extents, GivenExtents(lowering));
   for (Dim& extent : extents) {
     ONNXIFI_ASSIGN_OR_RETURN(extent, AsExtent(lowering, extent));
   }

@@ -4,6 +4,8 @@
 // Views wherever strides can say it. Extents, and the axes of Squeeze and Unsqueeze, may be known
 // only when the program runs.
 
+#include <algorithm>
+
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
 
@@ -83,13 +85,87 @@ Status LowerFlatten(Lowering& lowering) {
   return base::Ok();
 }
 
+// What Squeeze removes: how many axes, and of each axis whether it is one of them, 0 or 1.
+struct RemovedAxes {
+  int64_t count = 0;
+  Dims flags;
+
+  bool is_known() const {
+    return std::ranges::all_of(flags, [](const Dim& flag) { return flag.is_constant(); });
+  }
+};
+
+Result<RemovedAxes> NamedAxes(Lowering& lowering) {
+  const int rank = lowering.In(0).rank();
+  AxisList axes;
+  if (lowering.version() < 13) {
+    ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::FromAttribute(lowering, "axes", rank, 0));
+  } else {
+    std::optional<int64_t> count = lowering.DeclaredRank(0);
+    if (count) *count = rank - *count;
+    ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::FromInput(lowering, 1, rank, 0, count));
+  }
+  if (axes.size() > rank) {
+    return lowering.InvalidModel(std::to_string(axes.size()) + " axes are removed of " +
+                                 std::to_string(rank) + ".");
+  }
+  RemovedAxes removed{.count = axes.size()};
+  for (int axis = 0; axis < rank; ++axis) removed.flags.push_back(axes.Contains(axis));
+  return removed;
+}
+
+// Without axes every 1 goes. Of extents that only a run tells, as many are 1 as make the rank that
+// the model declares of the output: a run of others is refused. Where numbers alone make that rank,
+// what only a run tells stays, even as 1: a batch of one keeps its axis. Without a declared rank
+// such an extent stays and must not be 1.
+Result<RemovedAxes> AxesOfOnes(Lowering& lowering) {
+  const Shape& in = lowering.In(0).shape;
+  RemovedAxes removed;
+  int64_t open_count = 0;
+  for (const Dim& extent : in) {
+    const Dim is_one = Equal(extent, 1);
+    removed.flags.push_back(is_one.is_constant() ? is_one : Dim(0));
+    removed.count += is_one == Dim(1) ? 1 : 0;
+    open_count += is_one.is_constant() ? 0 : 1;
+  }
+  const std::optional<int> declared = lowering.DeclaredRank(0);
+  const int64_t wanted = declared ? lowering.In(0).rank() - *declared : -1;
+  if (open_count == 0 || wanted == removed.count) return removed;
+  if (wanted > removed.count && wanted <= removed.count + open_count) {
+    Dim count = 0;
+    Dims shown;
+    for (size_t axis = 0; axis < in.size(); ++axis) {
+      removed.flags[axis] = Equal(in[axis], 1);
+      count = count + removed.flags[axis];
+      if (!in[axis].is_constant()) shown.push_back(in[axis]);
+    }
+    removed.count = wanted;
+    ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+        Equal(count, wanted), Code::kUnsupportedShape,
+        "The output is declared with " + std::to_string(*declared) + " axes, for which " +
+            std::to_string(wanted) + " extents of " + tensor::ToString(in) + " must be 1.",
+        shown));
+    return removed;
+  }
+  for (size_t axis = 0; axis < in.size(); ++axis) {
+    if (removed.flags[axis] == Dim(1)) continue;
+    ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+        1 - Equal(in[axis], 1), Code::kUnsupportedShape,
+        "Extent " + in[axis].ToString() + " of axis " + std::to_string(axis) +
+            " is 1, which was not known before the graph ran, and no rank of the output is "
+            "declared.",
+        {in[axis]}));
+  }
+  return removed;
+}
+
 // The rank of the result is known, which axes are 1 is not: kept axis a of the input is axis (kept
 // axes before a).
-Shape SqueezedAtRunTime(const Shape& in, const AxisList& axes) {
-  Shape shape(in.size() - axes.size(), Dim(1));
+Shape SqueezedAtRunTime(const Shape& in, const RemovedAxes& removed) {
+  Shape shape(in.size() - static_cast<size_t>(removed.count), Dim(1));
   Dim kept_before = 0;
   for (size_t axis = 0; axis < in.size(); ++axis) {
-    const Dim is_kept = 1 - axes.Contains(static_cast<int>(axis));
+    const Dim is_kept = 1 - removed.flags[axis];
     for (size_t k = 0; k < shape.size(); ++k) {
       shape[k] = Select(is_kept * Equal(kept_before, static_cast<int64_t>(k)), in[axis], shape[k]);
     }
@@ -102,49 +178,23 @@ Status LowerSqueeze(Lowering& lowering) {
   ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
   const Operand& data = lowering.In(0);
   const bool has_axes = lowering.version() < 13 ? lowering.HasAttribute("axes") : lowering.Has(1);
-  AxisList axes;
-  if (!has_axes) {
-    // Without axes every 1 goes. An extent known only when the program runs is taken to stay, and
-    // checked.
-    Dims ones;
-    for (int axis = 0; axis < data.rank(); ++axis) {
-      if (data.shape[axis] == Dim(1)) {
-        ones.push_back(axis);
-        continue;
-      }
-      ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-          1 - Equal(data.shape[axis], 1), Code::kUnsupportedShape,
-          "Extent " + data.shape[axis].ToString() + " of axis " + std::to_string(axis) +
-              " is 1, which was not known before the graph ran.",
-          {data.shape[axis]}));
-    }
-    ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::Make(lowering, ones, data.rank()));
-  } else if (lowering.version() < 13) {
-    ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::FromAttribute(lowering, "axes", data.rank(), 0));
-  } else {
-    std::optional<int64_t> count = lowering.DeclaredRank(0);
-    if (count) *count = data.rank() - *count;
-    ONNXIFI_ASSIGN_OR_RETURN(axes, AxisList::FromInput(lowering, 1, data.rank(), 0, count));
-  }
-  if (axes.size() > data.rank()) {
-    return lowering.InvalidModel(std::to_string(axes.size()) + " axes are removed of " +
-                                 std::to_string(data.rank()) + ".");
-  }
-  for (int axis = 0; axis < data.rank(); ++axis) {
+  ONNXIFI_ASSIGN_OR_RETURN(const RemovedAxes removed,
+                           has_axes ? NamedAxes(lowering) : AxesOfOnes(lowering));
+  for (int axis = 0; has_axes && axis < data.rank(); ++axis) {
     ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-        Max(1 - axes.Contains(axis), Equal(data.shape[axis], 1)), Code::kMismatchingShape,
+        Max(1 - removed.flags[axis], Equal(data.shape[axis], 1)), Code::kMismatchingShape,
         "Axis " + std::to_string(axis) + " of extent " + data.shape[axis].ToString() +
             " is removed and must be 1.",
         {data.shape[axis]}));
   }
 
-  if (!axes.is_known()) {
-    lowering.Set(0, lowering.Reshaped(data, SqueezedAtRunTime(data.shape, axes)));
+  if (!removed.is_known()) {
+    lowering.Set(0, lowering.Reshaped(data, SqueezedAtRunTime(data.shape, removed)));
     return base::Ok();
   }
   Operand squeezed = data;
   for (int axis = data.rank() - 1; axis >= 0; --axis) {
-    if (axes.Contains(axis) == Dim(1)) squeezed = program::RemoveAxis(squeezed, axis);
+    if (removed.flags[axis] == Dim(1)) squeezed = program::RemoveAxis(squeezed, axis);
   }
   lowering.Set(0, squeezed);
   return base::Ok();
