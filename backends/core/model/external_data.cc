@@ -32,14 +32,22 @@ std::string Resolve(const std::string& path) {
   return resolved ? std::string(resolved.get()) : std::string();
 }
 
-bool HasParentStep(const std::string& location) {
+// Whether a step of the path leads above where it begins, if no folder on the way is a link.
+bool LeadsOutside(const std::string& location) {
+  int depth = 0;
   size_t begin = 0;
   while (begin <= location.size()) {
     const size_t end = std::min(location.find('/', begin), location.size());
-    if (location.compare(begin, end - begin, "..") == 0) return true;
+    const std::string step = location.substr(begin, end - begin);
+    if (step == "..") {
+      --depth;
+    } else if (!step.empty() && step != ".") {
+      ++depth;
+    }
+    if (depth < 0) return true;
     begin = end + 1;
   }
-  return false;
+  return location.front() == '/';
 }
 
 struct FileDescriptor {
@@ -62,7 +70,7 @@ Result<ExternalData::Region> ExternalData::MapFile(const std::string& location) 
   if (location.empty() || location.find('\0') != std::string::npos) {
     return Refuse("The location of external data is empty or holds a NUL character.");
   }
-  if (location.front() == '/' || HasParentStep(location)) {
+  if (LeadsOutside(location)) {
     return Refuse(quoted + " is not a path inside the model's folder.");
   }
   const std::string folder = Resolve(*folder_);
@@ -73,8 +81,8 @@ Result<ExternalData::Region> ExternalData::MapFile(const std::string& location) 
   const std::string path = Resolve(folder + "/" + location);
   if (path.empty()) return Refuse(quoted + " cannot be opened: " + ErrorText() + ".");
   const std::string inside = folder == "/" ? folder : folder + "/";
-  if (path.compare(0, inside.size(), inside) != 0) {
-    return Refuse(quoted + " is a link to a place outside the model's folder.");
+  if (path != folder && path.compare(0, inside.size(), inside) != 0) {
+    return Refuse(quoted + " leads by a link to a place outside the model's folder.");
   }
   // NONBLOCK: opening a pipe must not wait. NOFOLLOW: the last step was no link when it was
   // resolved.
