@@ -18,6 +18,9 @@ def rotations():
         "part": {"sections": (1, 1, 0), "rotary_embedding_dim": 4},
         "heads": {"sections": (2, 1, 1)},
         "symbolic": {"sections": (2, 1, 1), "symbolic": (0, 1)},
+        "scale": {"sections": (2, 1, 1), "scale": 0.4, "is_packed_batching": 1},
+        "part_scale": {"sections": (1, 1, 0), "rotary_embedding_dim": 4, "scale": -3.0},
+        "scale_of_0": {"sections": (2, 1, 1), "scale": 0.0},
     }.items():
         for dtype in ("float32", "float16"):
             name = f"mrotaryembedding_{kind}_{dtype}"

@@ -204,6 +204,9 @@ def average_pool():
             for kind, window in {
                 **_WINDOWS,
                 "ceil": {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1},
+                "ceil_same_upper": {"kernel_shape": [3, 2], "strides": [3, 3], "ceil_mode": 1, "auto_pad": "SAME_UPPER"},
+                "ceil_same_lower": {**_SAME, "ceil_mode": 1},
+                "ceil_valid": {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1, "auto_pad": "VALID"},
             }.items():
                 for include in (0, 1):
                     name = f"qlinearaveragepool_{dtype}_{kind}_{'nhwc' if last else 'nchw'}_{include}"

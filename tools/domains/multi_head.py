@@ -87,6 +87,38 @@ def multi_head():
             )
     yield from _multi_head_in_buffer()
     yield from _multi_head_with_scores()
+    yield from _multi_head_of_beams()
+
+
+def _multi_head_of_beams():
+    """Buffers that beams share: read for one new token; several, or a past without a length, know no beams."""
+    rows, heads, size, room = 6, 2, 8, 9
+    for kind, past, sequence in (
+        ("next", 5, 1), ("next_bias", 5, 1), ("next_mask", 5, 1), ("next_scores", 5, 1), ("next_symbolic", 5, 1),
+        ("first", 0, 1), ("one_beam", 5, 1), ("several", 4, 3), ("several_symbolic", 4, 3), ("no_length", 9, 1),
+    ):  # fmt: skip
+        name = f"multiheadattention_beams_{kind}"
+        random = random_of(name)
+        inputs = [floats(random, (rows, sequence, heads * size)) for _ in range(3)] + [None] * 3
+        if kind == "next_bias":
+            inputs[3] = floats(random, (3 * heads * size,))
+        total = past + sequence
+        if kind == "next_mask":
+            inputs[4] = keys_mask([total, 3, 4, total, 5, 2], total)
+        if kind == "next_scores":
+            inputs[5] = floats(random, (1, heads, sequence, total))
+        inputs += [floats(random, (rows, heads, room, size)) for _ in range(2)]
+        inputs.append(None if kind == "no_length" else numpy.array([past], "int32"))
+        width = 1 if kind == "one_beam" else 3
+        inputs.append(random.integers(0, width, (rows // width, width, room)).astype("int32"))
+        yield node_case(
+            name,
+            "MultiHeadAttention",
+            inputs,
+            attributes={"num_heads": heads},
+            outputs=3,
+            symbolic=kind.endswith("symbolic"),
+        )
 
 
 def _multi_head_with_scores():

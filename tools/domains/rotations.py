@@ -29,5 +29,9 @@ def rotary():
                 yield node_case(
                     "ms_" + name, "RotaryEmbedding", inputs, attributes=attributes, constant=(2, 3)
                 )
+    # Neither attribute has an effect; a packed sequence may be longer than the tables.
+    inputs = [floats(random, (1, 24, 16)), random.integers(0, 20, (1, 24)).astype("int64"), *tables(random, 20, 4)]
+    for kind, attributes in (("packed", {"is_packed_batching": 1}), ("scale", {"is_packed_batching": 1, "scale": 0.5})):
+        yield node_case(f"ms_rotaryembedding_{kind}", "RotaryEmbedding", inputs, attributes=attributes)
     inputs = [floats(random, (2, 5, 16), "float16"), at, *tables(random, 20, 4, "float16")]
     yield node_case("ms_rotaryembedding_float16", "RotaryEmbedding", inputs, attributes={"num_heads": 2})

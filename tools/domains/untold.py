@@ -10,17 +10,13 @@ _REFUSED = {
     "ConvTransposeWithDynamicPads": "auto_pad",
     "GatedDeltaNet": "state_update_capacity capture_count state_update_active state_update",
     "GatedRelativePositionBias": "token_offset",
-    "MRotaryEmbedding": "is_packed_batching scale",
     "MatMulNBits": "weight_prepacked",
     "MoE": "use_sparse_mixer",
-    "MultiHeadAttention": "cache_indirection",
     "PagedAttention": "kv_cache_layout rotary_offset v_head_size",
     "QAttention": "past_present_share_buffer",
-    "QLinearAveragePool": "auto_pad",
     "QMoE": "fc1_expert_weight_bits fc2_expert_weight_bits fc3_expert_weight_bits quant_type use_sparse_mixer"
     " weights_prepacked fc3_experts_weights fc3_scales fc3_experts_bias fc3_zero_points fc1_global_scale"
     " fc2_global_scale fc1_act_scale fc2_act_scale fc1_act_block_scale fc2_act_block_scale",
-    "RotaryEmbedding": "is_packed_batching scale",
     "SimplifiedLayerNormalization": "inv_std_var",
     "SkipLayerNormalization": "mean inv_std_var",
     "SkipSimplifiedLayerNormalization": "mean inv_std_var",

@@ -193,6 +193,21 @@ Cached ExtendBuffers(Definition& d, const Value& past_k, const Value& past_v, co
   return cached;
 }
 
+Value OfBeams(Definition& d, const Value& cache, const Value& beams, const Value& width,
+              const Value& past_length) {
+  const Value rows = CountTo(d, d.ExtentOf(cache, 0));  // sample * width + beam
+  const Value first = d.Mul(d.Div(rows, width), width);
+  const Value extents = d.Concat({d.ExtentOf(cache, 0), d.Ints1D({-1})}, 0);
+  const Value of_rows = d.ReshapeTo(d.Cast(beams, ElementType::kInt64), extents);
+  const Value of_past = d.Slice(of_rows, 1, d.Ints1D({0}), past_length);
+  const Value row = d.Add(of_past, d.Unsqueeze(first, {1}));  // [rows, past]
+  const Value token = d.Apply("Expand", {CountTo(d, past_length), d.Apply("Shape", {row})});
+  const Value places = d.Concat({d.Unsqueeze(row, {2}), d.Unsqueeze(token, {2})}, 2);
+  const Value by_token = d.Transpose(cache, {0, 2, 1, 3});
+  const Value past = d.Transpose(d.Apply("GatherND", {by_token, places}), {0, 2, 1, 3});
+  return d.Concat({past, d.Slice(cache, 2, past_length, d.ExtentOf(cache, 2))}, 2);
+}
+
 Value CountTo(Definition& d, const Value& extent) {
   return d.Apply("Range", {d.Int0D(0), d.Squeeze(extent, {0}), d.Int0D(1)});
 }

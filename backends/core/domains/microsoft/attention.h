@@ -82,6 +82,14 @@ Cached ExtendBuffers(model::Definition& d, const model::Definition::Value& past_
                      const model::Definition::Value& v,
                      const model::Definition::Value& past_length);
 
+// Tokens of the past of `cache` [rows, heads, tokens, size], each out of the row of its beam, and
+// the newest ones out of the row itself. Rows are those of `width` (int64 [1]) beams of each
+// sample; token t of beam w of sample b stands in the row of beam `beams`[b, w, t].
+model::Definition::Value OfBeams(model::Definition& d, const model::Definition::Value& cache,
+                                 const model::Definition::Value& beams,
+                                 const model::Definition::Value& width,
+                                 const model::Definition::Value& past_length);
+
 // int64 [extent]: 0, 1, ... `extent` is int64 [1].
 model::Definition::Value CountTo(model::Definition& d, const model::Definition::Value& extent);
 

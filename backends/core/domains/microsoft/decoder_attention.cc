@@ -46,23 +46,6 @@ Value WithBias(Definition& d, Value value, int64_t part, int64_t heads) {
   return d.Add(std::move(value), of_part);
 }
 
-// Tokens of the past of `cache` [rows, heads, tokens, size], each out of the row of its beam, and
-// the newest one out of the row itself.
-Value OfBeams(Definition& d, const Value& cache, const Value& past_length) {
-  const Value width = d.Reshape(d.Cast(d.In(kBeamWidth), ElementType::kInt64), {1});
-  const Value rows = CountTo(d, d.ExtentOf(cache, 0));  // sample * width + beam
-  const Value first = d.Mul(d.Div(rows, width), width);
-  const Value extents = d.Concat({d.ExtentOf(cache, 0), d.Ints1D({-1})}, 0);
-  const Value beams = d.ReshapeTo(d.Cast(d.In(kBeams), ElementType::kInt64), extents);
-  const Value of_past = d.Slice(beams, 1, d.Ints1D({0}), past_length);
-  const Value row = d.Add(of_past, d.Unsqueeze(first, {1}));  // [rows, past]
-  const Value token = d.Apply("Expand", {CountTo(d, past_length), d.Apply("Shape", {row})});
-  const Value places = d.Concat({d.Unsqueeze(row, {2}), d.Unsqueeze(token, {2})}, 2);
-  const Value by_token = d.Transpose(cache, {0, 2, 1, 3});
-  const Value past = d.Transpose(d.Apply("GatherND", {by_token, places}), {0, 2, 1, 3});
-  return d.Concat({past, d.Slice(cache, 2, past_length, d.ExtentOf(cache, 2))}, 2);
-}
-
 Status CheckInputs(const Definition& d) {
   if (d.Int("num_heads") < 1) {
     return d.Invalid("Attribute num_heads is " + std::to_string(d.Int("num_heads")) + ", below 1.");
@@ -118,8 +101,9 @@ Status Define(Definition& d) {
     const Value length = d.Reshape(d.Cast(d.In(kPastLength), ElementType::kInt64), {1});
     cached = ExtendBuffers(d, d.In(kPastKey), d.In(kPastValue), parts.k, parts.v, length);
     if (d.Has(kBeams)) {
-      cached.k = OfBeams(d, cached.k, length);
-      cached.v = OfBeams(d, cached.v, length);
+      const Value width = d.Reshape(d.Cast(d.In(kBeamWidth), ElementType::kInt64), {1});
+      cached.k = OfBeams(d, cached.k, d.In(kBeams), width, length);
+      cached.v = OfBeams(d, cached.v, d.In(kBeams), width, length);
     }
     d.Return(1, cached.present_k);
     d.Return(2, cached.present_v);

@@ -73,24 +73,11 @@ Status DefineQuantizedEmbedLayerNormalization(Definition& d) {
   return base::Ok();
 }
 
-// Limits of these definitions of rotations.
-Status CheckRotation(const Definition& d) {
-  if (d.Int("is_packed_batching") != 0) {
-    return d.Unsupported("Attribute is_packed_batching is " +
-                         std::to_string(d.Int("is_packed_batching")) +
-                         "; sequences have one length (0).");
-  }
-  if (d.HasAttribute("scale") && d.Float("scale") != 1.0F) {
-    return d.Unsupported("Attribute scale is " + std::to_string(d.Float("scale")) +
-                         "; rotations keep the size (1).");
-  }
-  return base::Ok();
-}
-
 // Input [batch, sequence, heads * size] or [batch, heads, sequence, size]; positions of each token,
-// or the first one's alone.
+// or the first one's alone. Neither is_packed_batching nor scale changes what ONNX Runtime
+// computes: the one permits it a sequence longer than the tables, the other its kernels do not
+// read.
 Status DefineRotaryEmbedding(Definition& d) {
-  ONNXIFI_RETURN_IF_ERROR(CheckRotation(d));
   const std::optional<int> rank = d.Rank(0);
   if (!rank) return d.UnsupportedShape("Input 0 has a number of axes that is not known.");
   if (*rank != 3 && *rank != 4) {
@@ -138,7 +125,7 @@ Status DefineRotaryEmbedding(Definition& d) {
 }
 
 // Cosines or sines (input `table`) of each token, [batch, sequence, pairs], where each pair is at
-// the token's position of its own stream.
+// the token's position of its own stream; times the scale of what is turned.
 Value AnglesOfStreams(Definition& d, int table, const std::vector<int64_t>& streams) {
   Value angles;
   for (int64_t stream = 0; stream < 3; ++stream) {
@@ -152,7 +139,8 @@ Value AnglesOfStreams(Definition& d, int table, const std::vector<int64_t>& stre
     const Value is_of_stream = d.Apply("Equal", {d.Ints1D(streams), d.Int0D(stream)});
     angles = d.Apply("Where", {is_of_stream, all, angles});
   }
-  return angles;
+  const float scale = d.HasAttribute("scale") ? d.Float("scale") : 1.0F;
+  return scale == 1.0F ? angles : d.Mul(angles, d.Scalar(scale, d.Type(table)));
 }
 
 // Which of the positions (0: time, 1: height, 2: width) turns each pair.
@@ -192,7 +180,6 @@ Result<std::vector<int64_t>> StreamsOfPairs(const Definition& d) {
 // Input [batch, sequence, heads * size] or [batch, heads, sequence, size]; positions [3, batch,
 // sequence] in time, height and width, each of which turns some of the pairs.
 Status DefineMRotaryEmbedding(Definition& d) {
-  ONNXIFI_RETURN_IF_ERROR(CheckRotation(d));
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(1, 3));
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(2, 2));
   ONNXIFI_ASSIGN_OR_RETURN(const std::vector<int64_t> streams, StreamsOfPairs(d));

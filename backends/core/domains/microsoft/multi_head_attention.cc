@@ -118,15 +118,28 @@ Status AddBias(Definition& d, int64_t heads, Projections& parts) {
   return base::Ok();
 }
 
+// A search with beams adds one token at a time to buffers that beams share. ONNX Runtime reads the
+// beams of the tokens then alone: neither of several tokens at once, nor without a buffer.
+void ReadBeams(Definition& d, const Projections& parts, const Value& past_length, Cached& cached) {
+  const std::optional<int64_t> tokens = d.Extent(kQuery, 1);
+  if (!d.Has(kBeams) || (tokens && *tokens != 1)) return;
+  const Value width = d.ExtentOf(d.In(kBeams), 1);
+  Value beams = d.In(kBeams);
+  if (!tokens) {
+    const Value own = d.Unsqueeze(CountTo(d, width), {0, 2});
+    const Value is_one = d.Apply("Equal", {d.ExtentOf(parts.q, 2), d.Int0D(1)});
+    beams = d.Apply("Where", {is_one, d.Cast(beams, ElementType::kInt64), own});
+  }
+  cached.k = OfBeams(d, cached.k, beams, width, past_length);
+  cached.v = OfBeams(d, cached.v, beams, width, past_length);
+}
+
 Status Define(Definition& d) {
   const int64_t heads = d.Int("num_heads");
   if (heads < 1) {
     return d.Invalid("Attribute num_heads is " + std::to_string(heads) + ", below 1.");
   }
-  if (d.Has(kBeams)) {
-    return d.Unsupported("Input " + std::to_string(kBeams) +
-                         " is given; caches that beams share are not supported.");
-  }
+  if (d.Has(kBeams)) ONNXIFI_RETURN_IF_ERROR(d.NeedRank(kBeams, 3));
   if (d.Has(kPastKey) != d.Has(kPastValue)) {
     return d.Invalid("It has not both past key and past value, or neither.");
   }
@@ -144,6 +157,7 @@ Status Define(Definition& d) {
   if (d.Has(kPastLength)) {
     const Value length = d.Reshape(d.Cast(d.In(kPastLength), ElementType::kInt64), {1});
     cached = ExtendBuffers(d, d.In(kPastKey), d.In(kPastValue), parts.k, parts.v, length);
+    ReadBeams(d, parts, length, cached);
   } else if (d.Has(kPastKey)) {
     cached.present_k = cached.k = d.Concat({d.In(kPastKey), parts.k}, 2);
     cached.present_v = cached.v = d.Concat({d.In(kPastValue), parts.v}, 2);

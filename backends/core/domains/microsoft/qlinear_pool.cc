@@ -2,7 +2,9 @@
 //
 // Pooling and convolution of quantized images, and of images whose channels are the last axis.
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/core/domains/microsoft/channels_last.h"
 #include "backends/core/domains/microsoft/microsoft.h"
@@ -12,14 +14,17 @@ namespace onnxifi::microsoft {
 namespace {
 
 // ONNX Runtime divides by the elements of whole windows also where the last ones reach past the
-// padding: zeros stand there.
+// padding: zeros stand there. No window does with the padding that auto_pad SAME gives; VALID is
+// padding of 0.
 Result<Value> AverageOfWholeWindows(Definition& d, const Value& images) {
-  if (d.String("auto_pad") != "NOTSET") {
-    return d.Unsupported("Attribute auto_pad is '" + d.String("auto_pad") +
-                         "' beside ceil_mode and count_include_pad.");
+  const std::string padding = d.String("auto_pad");
+  if (padding == "SAME_UPPER" || padding == "SAME_LOWER") {
+    return d.Apply("AveragePool", {images},
+                   d.Given({"auto_pad", "count_include_pad", "kernel_shape", "strides"}));
   }
   const std::vector<int64_t> kernel = d.Ints("kernel_shape");
   std::vector<int64_t> pads = d.Ints("pads"), strides = d.Ints("strides");
+  if (padding == "VALID") pads.clear();
   if (pads.empty()) pads.resize(2 * kernel.size());
   if (strides.empty()) strides.assign(kernel.size(), 1);
   if (pads.size() != 2 * kernel.size() || strides.size() != kernel.size()) {
