@@ -27,7 +27,7 @@ DOCUMENT = TREE / "docs" / "operators.md"
 # Those on which tools/test runs the suite.
 DEVICES = ("auto", "cpu", "null", "opencl", "vulkan", "cuda")
 # And those on which it runs the cases of the domains beside ONNX's.
-DOMAIN_DEVICES = ("auto", "cpu", "null", "vulkan", "cuda")
+DOMAIN_DEVICES = ("auto", "cpu", "null", "opencl", "vulkan", "cuda")
 
 _HEADER = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 # Operators
