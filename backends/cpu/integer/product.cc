@@ -15,6 +15,7 @@
 #include "backends/cpu/engine/geometry.h"
 #include "backends/cpu/engine/runtime.h"
 #include "backends/cpu/integer/bound_product.h"
+#include "backends/cpu/integer/folded_rounding.h"
 #include "backends/cpu/integer/number_epilogue.h"
 #include "backends/cpu/integer/requantization.h"
 
@@ -62,8 +63,13 @@ class ProductKernel final : public device::Kernel {
         ONNXIFI_ASSIGN_OR_RETURN(packed, Pack(step, constants));
       }
       const engine::LoopSet loops = runtimes_.engine.settings().loops;
+      const int axis = ColumnAxis(step);
       ProductPlan plan{factors_, CompileNumberEpilogue(step, constants, loops),
-                       FindRequantization(step, constants, ColumnAxis(step), LargestSum(step))};
+                       FindRequantization(step, constants, axis, LargestSum(step))};
+      if (plan.requantization) {
+        FoldBehindRounding(axis < 0 ? 1 : step.domain[static_cast<size_t>(axis)],
+                           *plan.requantization);
+      }
       bound = BindProduct(std::move(plan), step, std::move(packed), runtimes_);
       return base::Ok();
     }));

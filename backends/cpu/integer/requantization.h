@@ -35,16 +35,18 @@ struct Dequantizer {
   int32_t zero_point = 0;
 };
 
-// kLeaky: x * operand where x is below 0, else x.
-enum class LinkKind : uint8_t { kAdd, kSub, kMul, kMin, kMax, kLeaky, kAddBytes, kRound };
+// kLeaky: x * operand where x is below 0, else x. kRescale: round(x / divisor), bounded, times the
+// operand plus a summand, rounded once (folded_rounding.h).
+enum class LinkKind : uint8_t { kAdd, kSub, kMul, kMin, kMax, kLeaky, kAddBytes, kRound, kRescale };
 
 // An operation on the value so far, float32.
 struct Link {
   LinkKind kind;
   // The other operand, of all columns of the step, followed by kTableSlack numbers.
   std::vector<float> table;
-  Quantizer quantizer;      // kRound: quantizes,
-  Dequantizer dequantizer;  // and dequantizes that; kAddBytes
+  std::vector<float> summands;  // kRescale: as table
+  Quantizer quantizer;          // kRound and kRescale: quantizes,
+  Dequantizer dequantizer;      // and dequantizes that; kAddBytes
 };
 
 struct Requantization {

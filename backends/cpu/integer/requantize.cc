@@ -158,6 +158,9 @@ class Columns {
         case LinkKind::kRound:
           RoundAgain<rows>(link, x);
           break;
+        case LinkKind::kRescale:
+          Rescale<rows>(link, x);
+          break;
       }
     }
     std::byte* result =
@@ -174,11 +177,24 @@ class Columns {
       RoundQuotients<rows>(last, x, quotients);
       const Ints zero_point = hn::Set(di, last.zero_point);
 #if HWY_TARGET == HWY_AVX3
-      // Bounds within those of bytes, so that the low bytes are all that there is.
+      if (last.zero_point != 0) {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) quotients[r] = hn::Add(quotients[r], zero_point);
+      }
+      // The bounds of bytes are those of the instruction that makes bytes.
       const Ints least = hn::Set(di, last.low), most = hn::Set(di, last.high);
+      if (last.low != hwy::LimitsMin<Result>() || last.high != hwy::LimitsMax<Result>()) {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+          quotients[r] = hn::Min(hn::Max(quotients[r], least), most);
+        }
+      }
       const auto bytes_of = [&](Ints quotient) HWY_ATTR {
-        return _mm512_cvtepi32_epi8(
-            hn::Min(hn::Max(hn::Add(quotient, zero_point), least), most).raw);
+        if constexpr (std::is_signed_v<Result>) {
+          return _mm512_cvtsepi32_epi8(quotient.raw);
+        } else {
+          return _mm512_cvtusepi32_epi8(hn::Max(quotient, hn::Zero(di)).raw);
+        }
       };
       if (count_ >= static_cast<int64_t>(hn::Lanes(d))) {
 #pragma GCC unroll 8
@@ -294,6 +310,25 @@ class Columns {
     for (int r = 0; r < rows; ++r) {
       const Ints bounded = hn::Min(hn::Max(quotients[r], low), high);
       x[r] = hn::Mul(hn::ConvertTo(d, hn::Add(bounded, shift)), scale);
+    }
+  }
+
+  // Quantized, and moved along the line of each column.
+  template <int rows>
+  HWY_INLINE void Rescale(const Link& link, Vec* x) const {
+    const Tag d;
+    const IntTag di;
+    const Quantizer& quantizer = link.quantizer;
+    Ints quotients[rows];
+    RoundQuotients<rows>(quantizer, x, quotients);
+    const Ints low = hn::Set(di, quantizer.low - quantizer.zero_point);
+    const Ints high = hn::Set(di, quantizer.high - quantizer.zero_point);
+    const Vec factor = hn::LoadU(d, link.table.data() + at_);
+    const Vec summand = hn::LoadU(d, link.summands.data() + at_);
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+      const Ints bounded = hn::Min(hn::Max(quotients[r], low), high);
+      x[r] = hn::MulAdd(hn::ConvertTo(d, bounded), factor, summand);
     }
   }
 
