@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "backends/cpu/threads/placement.h"
+
 namespace onnxifi::threads {
 namespace {
 
@@ -21,6 +23,9 @@ thread_local const ThreadPool* current_pool = nullptr;
 
 // The first worker that this thread's last loop had, so that callers side by side keep to theirs.
 thread_local int last_first = 0;
+
+// When this thread last moved a worker that did not come.
+thread_local std::chrono::steady_clock::time_point last_moved;
 
 class InsideLoop {
  public:
@@ -59,6 +64,10 @@ using std::chrono::steady_clock;
 // For how long a thread spins before it sleeps, at the least and at the most.
 constexpr nanoseconds kMinSpin = std::chrono::microseconds(50);
 constexpr nanoseconds kMaxSpin = std::chrono::milliseconds(1);
+// A worker that has not come for so long is not merely waking up.
+constexpr nanoseconds kAbsence = std::chrono::microseconds(200);
+// How often a caller moves workers at the most.
+constexpr nanoseconds kBetweenMoves = std::chrono::milliseconds(2);
 
 // Returns once `word` differs from `old`. A step of a plan follows the last within microseconds, so
 // sleeping at once would cost more than the work; after `spin` nobody is waiting for this thread,
@@ -84,6 +93,14 @@ Awaited AwaitChange(const std::atomic<uint32_t>& word, uint32_t old, nanoseconds
     word.wait(old, std::memory_order_acquire);
   }
   return {now, true};
+}
+
+// Whether it is time to move workers that have not come since the offer.
+bool IsTimeToMove(steady_clock::time_point offered) {
+  const auto now = steady_clock::now();
+  if (now < offered + kAbsence || now < last_moved + kBetweenMoves) return false;
+  last_moved = now;
+  return true;
 }
 
 // Makes what is on offer, if anything is, the calling thread's.
@@ -250,7 +267,8 @@ void ThreadPool::RunParts(int parts, const Body& body) {
                      std::memory_order_relaxed);
   }
   loop.unfinished.store(static_cast<uint32_t>(threads - 1), std::memory_order_relaxed);
-  offered_at_.store(steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+  const auto offered = steady_clock::now();
+  offered_at_.store(offered.time_since_epoch().count(), std::memory_order_relaxed);
   for (int thread = 1; thread < threads; ++thread) {
     Worker& worker = WorkerOf(loop, thread);
     worker.loop = &loop;
@@ -259,11 +277,13 @@ void ThreadPool::RunParts(int parts, const Body& body) {
     worker.offers.notify_one();
   }
   DoParts(loop, /*thread=*/0);
+  int processor = -1;  // from which workers that have not come are moved
   for (int thread = 1; thread < threads; ++thread) {
-    std::atomic<uint32_t>& offers = WorkerOf(loop, thread).offers;
-    if (TakeOffer(offers, offers.load(std::memory_order_relaxed))) {
-      loop.unfinished.fetch_sub(1, std::memory_order_relaxed);
-    }
+    Worker& worker = WorkerOf(loop, thread);
+    if (!TakeOffer(worker.offers, worker.offers.load(std::memory_order_relaxed))) continue;
+    loop.unfinished.fetch_sub(1, std::memory_order_relaxed);
+    if (processor < 0 && IsTimeToMove(offered)) processor = CurrentProcessor();
+    if (processor >= 0) MoveFrom(processor, worker.thread.native_handle());
   }
   for (uint32_t left = loop.unfinished.load(std::memory_order_acquire); left != 0;) {
     left = AwaitChange(loop.unfinished, left, Spin()).word;
