@@ -36,27 +36,31 @@ HWY_INLINE __m512i Select(__m512i low, __m512i high, __m512i at) {
   return at;
 }
 
-// As many bytes as whole vectors have; returns how many.
-int64_t LookUpVectors(const uint8_t* table, const uint8_t* from, int64_t count, uint8_t* to) {
-  if (!SelectsBytes()) return 0;
+bool LookUpVectors(const uint8_t* table, int64_t rows, int64_t columns, const uint8_t* from,
+                   int64_t from_stride, uint8_t* to, int64_t to_stride) {
+  if (!SelectsBytes()) return false;
   __m512i quarters[4];
   for (int k = 0; k < 4; ++k) quarters[k] = _mm512_loadu_si512(table + 64 * k);
-  int64_t done = 0;
-  for (; done + 64 <= count; done += 64) {
-    const __m512i at = _mm512_loadu_si512(from + done);
-    const __m512i lower = Select(quarters[0], quarters[1], at);
-    const __m512i upper = Select(quarters[2], quarters[3], at);
-    _mm512_storeu_si512(to + done, _mm512_mask_blend_epi8(_mm512_movepi8_mask(at), lower, upper));
+  for (int64_t row = 0; row < rows; ++row, from += from_stride, to += to_stride) {
+    for (int64_t done = 0; done < columns; done += 64) {
+      const __mmask64 mask = ~uint64_t{0} >> (64 - std::min<int64_t>(64, columns - done));
+      const __m512i at = _mm512_maskz_loadu_epi8(mask, from + done);
+      const __m512i lower = Select(quarters[0], quarters[1], at);
+      const __m512i upper = Select(quarters[2], quarters[3], at);
+      _mm512_mask_storeu_epi8(to + done, mask,
+                              _mm512_mask_blend_epi8(_mm512_movepi8_mask(at), lower, upper));
+    }
   }
-  return done;
+  return true;
 }
 
 #else
 
 bool SelectsBytes() { return false; }
-int64_t LookUpVectors(const uint8_t* /*table*/, const uint8_t* /*from*/, int64_t /*count*/,
-                      uint8_t* /*to*/) {
-  return 0;
+bool LookUpVectors(const uint8_t* /*table*/, int64_t /*rows*/, int64_t /*columns*/,
+                   const uint8_t* /*from*/, int64_t /*from_stride*/, uint8_t* /*to*/,
+                   int64_t /*to_stride*/) {
+  return false;
 }
 
 #endif
@@ -189,12 +193,13 @@ class BoundByteFunction final : public device::BoundKernel {
   static bool HasVectors() { return kIsOfBytes && HWY_DYNAMIC_DISPATCH(SelectsBytes)(); }
 
   void LookUp(const uint8_t* from, int64_t count, std::byte* to) const {
-    int64_t k = 0;
     if constexpr (kIsOfBytes) {
-      k = HWY_DYNAMIC_DISPATCH(LookUpVectors)(table_.data(), from, count,
-                                              reinterpret_cast<uint8_t*>(to));
+      LookUpBytes(table_.data(), /*rows=*/1, count, from, 0, reinterpret_cast<uint8_t*>(to), 0);
+    } else {
+      for (int64_t k = 0; k < count; ++k) {
+        std::memcpy(to + k * kResultBytes, &table_[from[k]], sizeof(Result));
+      }
     }
-    for (; k < count; ++k) std::memcpy(to + k * kResultBytes, &table_[from[k]], sizeof(Result));
   }
 
   const Table<Result> table_;
@@ -247,6 +252,16 @@ base::Result<std::unique_ptr<device::BoundKernel>> BindByteFunction(const device
   return step.writes[0].type == ElementType::kFloat32
              ? BindTable<float>(step, constants, argument, run, runtime)
              : BindTable<uint8_t>(step, constants, argument, run, runtime);
+}
+
+void LookUpBytes(const uint8_t* table, int64_t rows, int64_t columns, const uint8_t* from,
+                 int64_t from_stride, uint8_t* to, int64_t to_stride) {
+  if (HWY_DYNAMIC_DISPATCH(LookUpVectors)(table, rows, columns, from, from_stride, to, to_stride)) {
+    return;
+  }
+  for (int64_t row = 0; row < rows; ++row, from += from_stride, to += to_stride) {
+    for (int64_t column = 0; column < columns; ++column) to[column] = table[from[column]];
+  }
 }
 
 }  // namespace onnxifi::engine

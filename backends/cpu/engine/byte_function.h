@@ -28,6 +28,11 @@ base::Result<std::unique_ptr<device::BoundKernel>> BindByteFunction(const device
                                                                     int64_t cost, const RunMap& run,
                                                                     Runtime& runtime);
 
+// The entries of a table of 256 bytes at each byte of some rows; strides are in bytes. `to` may be
+// `from`. Threads: any.
+void LookUpBytes(const uint8_t* table, int64_t rows, int64_t columns, const uint8_t* from,
+                 int64_t from_stride, uint8_t* to, int64_t to_stride);
+
 }  // namespace onnxifi::engine
 
 #endif  // ONNXIFI_BACKENDS_CPU_ENGINE_BYTE_FUNCTION_H_

@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "backends/cpu/engine/byte_function.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/integer/requantize.cc"
 #include <hwy/foreach_target.h>
@@ -369,16 +371,6 @@ void RunBlock(const Requantization& how, const SumBlock& block) {
   }
 }
 
-// Bytes that were stored just now become others.
-void LookUp(const Requantization& how, const SumBlock& block) {
-  for (int64_t row = 0; row < block.rows; ++row) {
-    auto* const bytes = reinterpret_cast<uint8_t*>(block.result + row * block.result_stride);
-    for (int64_t column = 0; column < block.columns; ++column) {
-      bytes[column] = how.lookup[bytes[column]];
-    }
-  }
-}
-
 void RunRequantization(const Requantization& how, const SumBlock& block) {
   switch (how.result) {
     case tensor::ElementType::kInt8:
@@ -390,7 +382,11 @@ void RunRequantization(const Requantization& how, const SumBlock& block) {
     default:
       RunBlock<float>(how, block);
   }
-  if (!how.lookup.empty()) LookUp(how, block);
+  if (how.lookup.empty()) return;
+  // Bytes that were stored just now become others.
+  auto* const bytes = reinterpret_cast<uint8_t*>(block.result);
+  engine::LookUpBytes(how.lookup.data(), block.rows, block.columns, bytes, block.result_stride,
+                      bytes, block.result_stride);
 }
 
 }  // namespace HWY_NAMESPACE
