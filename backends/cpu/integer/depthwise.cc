@@ -4,7 +4,8 @@
 // channels with a loop over taps within, two at a time: where there is an instruction that adds up
 // two products of 16-bit numbers, it does. Where one adds up four products of bytes, windows are
 // walked along rows of the image: four neighbouring pixels of a channel are a lane. Of small square
-// kernels they stay in registers, of others they are stored, for all windows that see them.
+// kernels each such quad is made once, and all windows that see it have weights of their own,
+// shifted to where their pixels are in it. Of others, the quads of every pixel are stored.
 
 #include "backends/cpu/integer/depthwise.h"
 
@@ -36,6 +37,7 @@ struct WalkedRow {
   int64_t in;           // pixels of a row
   int64_t begin;        // of the first window
   int64_t count;        // of windows
+  int64_t dilation;     // pixels between neighbours in a window
   uint8_t flip;         // of the bytes of the image
   const int32_t* quads;
   int64_t quad_stride;
@@ -45,6 +47,13 @@ struct WalkedRow {
   int32_t* sums;
   int64_t sum_stride;
 };
+
+// Whether window `window` of those that begin in a quad of pixels, `stride` apart, meets that quad,
+// or the one behind it.
+constexpr bool MeetsQuad(int64_t kernel, int64_t stride, int64_t window, int64_t behind) {
+  const int64_t first_tap = kQuad * behind - window * stride;
+  return first_tap + kQuad > 0 && first_tap < kernel;
+}
 
 // The same of a kernel of any rows, of at most kMaxWideKernel pixels, that reaches along `stride`.
 constexpr int64_t kMaxWideKernel = 64;
@@ -175,64 +184,142 @@ HWY_INLINE void AddProducts(__m512i unsigned_bytes, __m512i signed_bytes, __m512
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(unsigned_bytes), "v"(signed_bytes));
 }
 
-// At most 16 channels, of kernels with at most four pixels in a row, or with five: the first of
-// these is the lowest byte of the quad that was before.
-template <int rows, bool has_fifth, int stride>
-void WalkChannels(const WalkedRow& row, int64_t channel) {
-  constexpr int kernel = has_fifth ? 5 : rows;
-  const auto mask =
-      static_cast<__mmask16>((uint32_t{1} << std::min<int64_t>(16, row.channels - channel)) - 1);
-  const auto load = [&](const int32_t* from)
-                        HWY_ATTR { return _mm512_maskz_loadu_epi32(mask, from + channel); };
-  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  // To the top of each lane the byte of its channel.
-  const __m512i to_top = _mm512_or_si512(_mm512_slli_epi32(lane, 24), _mm512_set1_epi32(0x808080));
-  const __m512i flip = _mm512_set1_epi32(static_cast<int32_t>(uint32_t{row.flip} << 24));
-  __m512i quads[rows], weights[rows], firsts[rows];
-  for (int k = 0; k < rows; ++k) {
-    quads[k] = _mm512_setzero_si512();
-    weights[k] = load(row.quads + k * row.quad_stride);
-    firsts[k] = has_fifth ? load(row.quads + (rows + k) * row.quad_stride) : weights[k];
-  }
-  // A byte that is flipped is one of 128 more.
-  __m512i start = load(row.start);
-  if (row.flip != 0) start = _mm512_sub_epi32(start, _mm512_slli_epi32(load(row.weight_sums), 7));
-  const auto take = [&](int64_t pixel) HWY_ATTR {
-    const bool is_inside = pixel >= 0 && pixel < row.in;
-#pragma GCC unroll 8
-    for (int k = 0; k < rows; ++k) {
-      const uint8_t* at = is_inside ? row.rows[k] + pixel * row.pixel_strides[k] : row.fill;
-      const __m128i bytes = _mm_maskz_loadu_epi8(mask, at + channel);
-      const __m512i top = _mm512_shuffle_epi8(_mm512_broadcast_i32x4(bytes), to_top);
-      // (quads >> 8 | top) ^ flip
-      quads[k] = _mm512_ternarylogic_epi32(_mm512_srli_epi32(quads[k], 8), top, flip, 0x56);
+// Pixels of at most 16 channels along a row of the image.
+struct PixelRow {
+  const uint8_t* first;  // at 0
+  const uint8_t* fill;
+  int64_t stride;    // between pixels
+  int64_t in;        // pixels
+  int64_t dilation;  // between neighbours in a window, pixels
+  __mmask16 mask;    // of the channels
+};
+
+// Four neighbouring pixels of a window: a channel is a lane. `is_whole`: 16 channels.
+template <bool is_whole>
+HWY_INLINE __m512i LoadQuad(const PixelRow& row, int64_t pixel) {
+  const auto load = [&](const uint8_t* at) HWY_ATTR {
+    if constexpr (is_whole) {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    } else {
+      return _mm_maskz_loadu_epi8(row.mask, at);
     }
   };
-  int64_t pixel = row.begin + kernel - 4 - stride;
-  for (int k = 0; k < 4; ++k) take(pixel++);
-  int32_t* sums = row.sums + channel;
-  for (int64_t window = 0; window < row.count; ++window, sums += row.sum_stride) {
-    __m512i sum = start, other = _mm512_setzero_si512();
-    if constexpr (stride == 2) take(pixel++);
-    if constexpr (has_fifth) {
-#pragma GCC unroll 8
-      for (int k = 0; k < rows; ++k) AddProducts(quads[k], firsts[k], other);
+  const auto join = [&](const uint8_t* a, const uint8_t* b, const uint8_t* c,
+                        const uint8_t* d) HWY_ATTR {
+    __m512i pixels = _mm512_inserti32x4(_mm512_castsi128_si512(load(a)), load(b), 1);
+    pixels = _mm512_inserti32x4(pixels, load(c), 2);
+    return _mm512_inserti32x4(pixels, load(d), 3);
+  };
+  __m512i pixels;
+  if (HWY_LIKELY(pixel >= 0 && pixel + (kQuad - 1) * row.dilation < row.in)) {
+    const int64_t step = row.stride * row.dilation;
+    const uint8_t* const at = row.first + pixel * row.stride;
+    const uint8_t* const third = at + 2 * step;
+    pixels = join(at, at + step, third, third + step);
+  } else {
+    const auto find = [&](int64_t there) {
+      return there >= 0 && there < row.in ? row.first + there * row.stride : row.fill;
+    };
+    pixels = join(find(pixel), find(pixel + row.dilation), find(pixel + 2 * row.dilation),
+                  find(pixel + 3 * row.dilation));
+  }
+  // Four channels of all pixels side by side, then the pixels of each.
+  const __m512i fours = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+  const __m512i turned =
+      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  return _mm512_shuffle_epi8(_mm512_permutexvar_epi32(fours, pixels), turned);
+}
+
+// At most 16 channels of the windows of some quads of pixels, of which the first `count` are
+// stored.
+template <int kernel, int stride, int quads, bool is_whole>
+HWY_NOINLINE void WalkQuads(const WalkedRow& row, int64_t channel, __mmask16 mask, __m512i start,
+                            int64_t first, int64_t count) {
+  constexpr int kWindows = kQuad / stride;  // that begin in a quad
+  __m512i sums[quads][kWindows];
+#pragma GCC unroll 4
+  for (int q = 0; q < quads; ++q) {
+#pragma GCC unroll 4
+    for (int w = 0; w < kWindows; ++w) sums[q][w] = start;
+  }
+  const __m512i flip = _mm512_set1_epi8(static_cast<char>(row.flip));
+  const int32_t* weights = row.quads + channel;
+  const int64_t begin = row.begin + first * stride * row.dilation;
+  for (int k = 0; k < kernel; ++k) {
+    const PixelRow from = {row.rows[k] + channel, row.fill + channel,
+                           row.pixel_strides[k],  row.in,
+                           row.dilation,          mask};
+    __m512i pixels[quads + 1];
+#pragma GCC unroll 5
+    for (int q = 0; q <= quads; ++q) {
+      pixels[q] =
+          _mm512_xor_si512(LoadQuad<is_whole>(from, begin + q * kQuad * row.dilation), flip);
     }
-    take(pixel++);
-#pragma GCC unroll 8
-    for (int k = 0; k < rows; ++k) AddProducts(quads[k], weights[k], sum);
-    _mm512_mask_storeu_epi32(sums, mask, _mm512_add_epi32(sum, other));
+#pragma GCC unroll 4
+    for (int w = 0; w < kWindows; ++w) {
+#pragma GCC unroll 2
+      for (int behind = 0; behind < 2; ++behind) {
+        if (!MeetsQuad(kernel, stride, w, behind)) continue;
+        const __m512i weight = _mm512_maskz_loadu_epi32(mask, weights);
+        weights += row.quad_stride;
+#pragma GCC unroll 4
+        for (int q = 0; q < quads; ++q) AddProducts(pixels[q + behind], weight, sums[q][w]);
+      }
+    }
+  }
+  int32_t* to = row.sums + channel + first * row.sum_stride;
+#pragma GCC unroll 4
+  for (int q = 0; q < quads; ++q) {
+#pragma GCC unroll 4
+    for (int w = 0; w < kWindows; ++w, to += row.sum_stride) {
+      if (q * kWindows + w < count) _mm512_mask_storeu_epi32(to, mask, sums[q][w]);
+    }
   }
 }
 
-template <int rows, bool has_fifth>
-void WalkRow(const WalkedRow& row, int64_t stride) {
+template <int kernel, int stride, bool is_whole>
+void WalkSome(const WalkedRow& row, int64_t channel, __mmask16 mask, __m512i start) {
+  constexpr int64_t kWindows = kQuad / stride;
+  for (int64_t window = 0; window < row.count;) {
+    const int64_t left = row.count - window;
+    const int64_t quads = std::min<int64_t>(4, (left + kWindows - 1) / kWindows);
+    const auto walk = quads == 4   ? WalkQuads<kernel, stride, 4, is_whole>
+                      : quads == 3 ? WalkQuads<kernel, stride, 3, is_whole>
+                      : quads == 2 ? WalkQuads<kernel, stride, 2, is_whole>
+                                   : WalkQuads<kernel, stride, 1, is_whole>;
+    walk(row, channel, mask, start, window, left);
+    window += quads * kWindows;
+  }
+}
+
+template <int kernel, int stride>
+void WalkNeighbours(const WalkedRow& row) {
   for (int64_t channel = 0; channel < row.channels; channel += 16) {
-    if (stride == 1) {
-      WalkChannels<rows, has_fifth, 1>(row, channel);
-    } else {
-      WalkChannels<rows, has_fifth, 2>(row, channel);
+    const auto mask =
+        static_cast<__mmask16>((uint32_t{1} << std::min<int64_t>(16, row.channels - channel)) - 1);
+    __m512i start = _mm512_maskz_loadu_epi32(mask, row.start + channel);
+    // A byte that is flipped is one of 128 more.
+    if (row.flip != 0) {
+      const __m512i sums = _mm512_maskz_loadu_epi32(mask, row.weight_sums + channel);
+      start = _mm512_sub_epi32(start, _mm512_slli_epi32(sums, 7));
     }
+    const auto walk =
+        mask == 0xFFFF ? WalkSome<kernel, stride, true> : WalkSome<kernel, stride, false>;
+    walk(row, channel, mask, start);
+  }
+}
+
+// Windows of which each sees pixels of the next have as many windows between them as pixels lie
+// apart.
+template <int kernel, int stride>
+void WalkRow(const WalkedRow& row) {
+  WalkedRow some = row;
+  for (int64_t first = 0; first < std::min(row.dilation, row.count); ++first) {
+    some.begin = row.begin + first;
+    some.count = (row.count - first + row.dilation - 1) / row.dilation;
+    some.sums = row.sums + first * row.sum_stride;
+    some.sum_stride = row.sum_stride * row.dilation;
+    WalkNeighbours<kernel, stride>(some);
   }
 }
 
@@ -323,11 +410,9 @@ void WalkWide(const WideRow& wide) {
 
 bool CanWalk() { return true; }
 void Walk(const WalkedRow& row, int64_t kernel, int64_t stride) {
-  if (kernel == 3) {
-    WalkRow<3, false>(row, stride);
-  } else {
-    WalkRow<5, true>(row, stride);
-  }
+  const auto walk = kernel == 3 ? (stride == 1 ? WalkRow<3, 1> : WalkRow<3, 2>)
+                                : (stride == 1 ? WalkRow<5, 1> : WalkRow<5, 2>);
+  walk(row);
 }
 
 #else
@@ -399,28 +484,38 @@ namespace {
 bool IsSquare(const WindowAxes& axes) {
   const auto& [z, y, x] = axes.spatial;
   return z.kernel == 1 && z.in == 1 && z.pad == 0 && y.kernel == x.kernel && x.stride <= 2 &&
-         (x.kernel == 3 || x.kernel == 5);
+         (x.dilation == 1 || x.stride == 1) && (x.kernel == 3 || x.kernel == 5);
 }
 
 // Others along a row of some pixels, most of which several windows see.
 bool IsWide(const WindowAxes& axes) {
   const WindowAxis& x = axes.spatial[2];
-  return x.kernel >= 3 && x.kernel <= kMaxWideKernel && 2 * x.stride <= x.kernel;
+  return x.dilation == 1 && x.kernel >= 3 && x.kernel <= kMaxWideKernel && 2 * x.stride <= x.kernel;
+}
+
+// Quads of weights of a row of such a kernel: those of each window that begins in a quad of pixels.
+int64_t QuadsOfRow(const WindowAxis& x) {
+  int64_t count = 0;
+  for (int64_t window = 0; window < kQuad / x.stride; ++window) {
+    for (const int64_t behind : {0, 1}) {
+      count += MeetsQuad(x.kernel, x.stride, window, behind) ? 1 : 0;
+    }
+  }
+  return count;
 }
 
 }  // namespace
 
 int64_t WalkedQuads(const WindowAxes& axes) {
   const auto& [z, y, x] = axes.spatial;
-  if (x.dilation != 1 || !processor::HasByteProducts() || !HWY_DYNAMIC_DISPATCH(CanWalk)()) {
-    return 0;
-  }
-  if (IsSquare(axes)) return x.kernel == 3 ? y.kernel : 2 * y.kernel;
+  if (!processor::HasByteProducts() || !HWY_DYNAMIC_DISPATCH(CanWalk)()) return 0;
+  if (IsSquare(axes)) return y.kernel * QuadsOfRow(x);
   return IsWide(axes) ? z.kernel * y.kernel * ((x.kernel + 3) / 4) : 0;
 }
 
 void PackWalkedQuads(const WindowAxes& axes, const Columns& kernels, const uint8_t* b,
                      int32_t* quads) {
+  if (WalkedQuads(axes) == 0) return;
   const int64_t rows = axes.spatial[1].kernel, kernel = axes.spatial[2].kernel;
   if (!IsSquare(axes)) {
     const int64_t row_quads = (kernel + 3) / 4;
@@ -440,19 +535,23 @@ void PackWalkedQuads(const WindowAxes& axes, const Columns& kernels, const uint8
     }
     return;
   }
-  for (int64_t k = 0; k < WalkedQuads(axes); ++k) {
-    for (int64_t c = 0; c < kernels.columns; ++c) {
-      uint32_t quad = 0;
-      for (int64_t place = 0; place < 4; ++place) {
-        // The last pixel of the window at the top, or the first of five at the bottom.
-        const int64_t tap = k < rows ? kernel - 4 + place : place == 0 ? 0 : -1;
-        if (tap < 0) continue;
-        const int64_t t = k % rows * kernel + tap;
-        const int64_t offset =
-            kernels.depth_offsets[static_cast<size_t>(t)] + c * kernels.column_stride;
-        quad |= uint32_t{b[offset]} << 8 * place;
+  const WindowAxis& x = axes.spatial[2];
+  for (int64_t k = 0; k < rows; ++k) {
+    for (int64_t at = 0; at < 2 * (kQuad / x.stride); ++at) {
+      const int64_t window = at / 2, behind = at % 2;
+      if (!MeetsQuad(kernel, x.stride, window, behind)) continue;
+      for (int64_t c = 0; c < kernels.columns; ++c) {
+        uint32_t quad = 0;
+        for (int64_t place = 0; place < kQuad; ++place) {
+          const int64_t tap = kQuad * behind + place - window * x.stride;
+          if (tap < 0 || tap >= kernel) continue;
+          const int64_t t = k * kernel + tap;
+          const int64_t offset =
+              kernels.depth_offsets[static_cast<size_t>(t)] + c * kernels.column_stride;
+          quad |= uint32_t{b[offset]} << 8 * place;
+        }
+        *quads++ = static_cast<int32_t>(quad);
       }
-      *quads++ = static_cast<int32_t>(quad);
     }
   }
 }
@@ -479,6 +578,7 @@ WalkedRow RowOf(const DepthwiseImage& image, const int32_t* start, int64_t first
   WalkedRow row{};
   row.fill = image.fill + first_channel;
   row.in = x.in;
+  row.dilation = x.dilation;
   row.flip = image.is_signed ? kFlip : 0;
   row.quads = image.quads + first_channel;
   row.quad_stride = image.axes.channels;

@@ -152,6 +152,7 @@ void FoldBehindRounding(int64_t columns, Requantization& how) {
 
   const int32_t first = quantizer.low - quantizer.zero_point;
   const int32_t last = quantizer.high - quantizer.zero_point;
+  if (first > last) return;
   Results expected(first, last, how), found(first, last, how);
   for (int64_t column = 0; column < columns; column += kSomeColumns) {
     const int64_t some = std::min(kSomeColumns, columns - column);

@@ -159,6 +159,12 @@ TEST(FoldedRoundingTest, LeavesOtherOperationsAndFloats) {
   FoldBehindRounding(kColumns, how);
   EXPECT_EQ(how.links.size(), normalized.links.size());
   how = normalized;
+  // Bounds that leave no byte.
+  how.links[1].quantizer.low = 5;
+  how.links[1].quantizer.high = 3;
+  FoldBehindRounding(kColumns, how);
+  EXPECT_EQ(how.links.size(), normalized.links.size());
+  how = normalized;
   how.links.erase(how.links.begin() + 1);
   FoldBehindRounding(kColumns, how);
   EXPECT_EQ(how.links.size(), normalized.links.size() - 1);
