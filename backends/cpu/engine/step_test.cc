@@ -715,9 +715,11 @@ TEST(StepTest, FewResultsOfManyElementsAreDivided) {
 
 // Sums of points of an image of planes times weights, some of them beyond its edges on one side or
 // both, and some weights no numbers. Channels of the result are planes, too, or lie side by side.
-void AddWeightedPoints(Made& made, int64_t points, int64_t channels, int64_t taps, bool is_planar) {
+// Points follow a row of the image `step` after the other, or are anywhere where it is 0.
+void AddWeightedPoints(Made& made, int64_t points, int64_t channels, int64_t taps, bool is_planar,
+                       double step) {
   program::ExprPool& pool = made.pool();
-  const int64_t height = 5, width = 7;
+  const int64_t height = 5, width = step > 0 ? 64 : 7;
   const Operand image = made.Buffer(kFloat32, {channels, height, width}, /*is_input=*/true);
   const Operand rows = made.Buffer(ElementType::kInt64, {points, taps}, /*is_input=*/true);
   const Operand columns = made.Buffer(ElementType::kInt64, {points, taps}, /*is_input=*/true);
@@ -757,6 +759,11 @@ void AddWeightedPoints(Made& made, int64_t points, int64_t channels, int64_t tap
   for (int64_t k = 0; k < points * taps; ++k) {
     y[k] = k * 3 % (height + 2) - 1;
     x[k] = k * 5 % (width + 2) - 1;
+    if (step > 0) {
+      const auto along = static_cast<int64_t>(static_cast<double>(k / taps) * step);
+      y[k] = along / (width + 2) % (height + 2) - 1;
+      x[k] = (along + k % taps) % (width + 2) - 1;
+    }
     // Beyond 32 bits, of which the lower ones would be inside.
     if (k % 23 == 5) y[k] += int64_t{1} << 32;
     if (k % 29 == 7) x[k] -= int64_t{3} << 40;
@@ -769,11 +776,13 @@ TEST(StepTest, AddsWeightedPoints) {
     for (const int64_t taps : {2, 3, 16}) {
       for (const int64_t channels : {1, 2, 3, 4, 7, 9}) {
         for (const int64_t points : {1, 6, 15, 16, 17, 100, 1500}) {
-          for (const bool is_planar : {false, true}) {
-            SCOPED_TRACE(testing::Message() << target << ": " << points << " points, " << channels
-                                            << " channels, " << taps << " taps, " << is_planar);
+          for (const double step : {0.0, 0.5, 1.7}) {
+            const bool is_planar = (points + channels) % 2 == 0;
+            SCOPED_TRACE(testing::Message()
+                         << target << ": " << points << " points, " << channels << " channels, "
+                         << taps << " taps, " << is_planar << ", step " << step);
             Made made;
-            AddWeightedPoints(made, points, channels, taps, is_planar);
+            AddWeightedPoints(made, points, channels, taps, is_planar, step);
             ASSERT_TRUE(made.EngineDetail().starts_with("weighted points")) << made.EngineDetail();
             const std::vector<tensor::Tensor> expected = made.OnReference();
             for (const int64_t lanes : {37, 1024}) {

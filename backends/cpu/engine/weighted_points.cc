@@ -69,6 +69,8 @@ class BoundPoints final : public device::BoundKernel {
       : rows_(std::move(rows)),
         taps_(std::move(taps)),
         source_(step.reads[static_cast<size_t>(rows_->taps[0].read)].buffer),
+        floats_(step.reads[static_cast<size_t>(rows_->taps[0].read)].buffer_bytes /
+                static_cast<int64_t>(sizeof(float))),
         numbers_(rows_->numbers, of_points),
         target_(MakeAccess(step.writes[0], static_cast<int>(step.domain.size()))),
         grid_(of_points.domain),
@@ -151,7 +153,7 @@ class BoundPoints final : public device::BoundKernel {
           taps[t].offset += static_cast<int32_t>(channel) * taps[t].channel_step;
           PlaceNumbers(frame, narrow, rows_->taps[t], taps[t]);
         }
-        SumPoints(source, taps, box.lanes, count, first, sums, ColumnLanes());
+        SumPoints(source, floats_, taps, box.lanes, count, first, sums, ColumnLanes());
         for (int64_t c = 0; c < count; ++c) {
           std::byte* const base =
               addresses[target_.buffer] +
@@ -180,6 +182,7 @@ class BoundPoints final : public device::BoundKernel {
   const std::shared_ptr<const WeightedRows> rows_;  // shared with the kernel
   const std::vector<PointTap> taps_;
   const program::BufferId source_;
+  const int64_t floats_;
   int64_t channels_ = 1;
   int64_t target_step_ = 0;    // from channel to channel
   std::vector<int> narrowed_;  // roots that are coordinates

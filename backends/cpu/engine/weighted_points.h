@@ -46,8 +46,9 @@ inline constexpr int64_t kMaxGuardNumber = int64_t{1} << 29;
 inline constexpr int64_t kMaxPointChannels = 4;
 
 // sums[channel * stride + p] = first + weight * source[place] + ..., in this order, each product
-// rounded, for p < points and channel < channels <= kMaxPointChannels. There is a source[0].
-void SumPoints(const float* source, std::span<const PointTap> taps, int64_t points,
+// rounded, for p < points and channel < channels <= kMaxPointChannels. There are `floats` elements
+// of the source, at least one.
+void SumPoints(const float* source, int64_t floats, std::span<const PointTap> taps, int64_t points,
                int64_t channels, float first, float* sums, int64_t stride);
 
 }  // namespace onnxifi::engine
