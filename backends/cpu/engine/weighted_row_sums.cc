@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SumWeightedRow: sums of four vectors at a time stay in registers while all taps are added.
-// SumShortRows: one after the other, in a vector as narrow as they are. FindExtremesOfRows: as
-// SumWeightedRow.
+// SumShortRows: many rows, one after the other. FindExtremesOfRows: as SumWeightedRow.
 
 #include <algorithm>
 
@@ -152,50 +151,91 @@ void FindMinima(const float* source, std::span<const RowTap> taps, float begin, 
   FindExtremesOf<FloatMinimum>(source, taps, begin, length, extremes);
 }
 
-// Lanes [at, at + count) of all rows; `which` loads and stores so many.
-template <class D, class Lanes>
-HWY_INLINE void SumPiecesOfRows(D d, Lanes which, const float* source, const ShortRows& rows,
-                                int64_t at, float* HWY_RESTRICT sums) {
-  const size_t taps = rows.weights.size();
-  for (int64_t row = 0; row < rows.rows; ++row) {
-    const auto weight_of = [&](size_t tap) {
-      return rows.weights[tap] == nullptr ? 1.0f : rows.weights[tap][row];
-    };
-    const auto place_of = [&](size_t tap) {
-      return rows.places[static_cast<int64_t>(tap) * rows.place_stride + row];
-    };
-    float first = rows.first;
-    for (size_t tap = 0; tap < taps; ++tap) {
-      // Zero times what is no finite number is none; it makes the whole row so.
-      if (HWY_UNLIKELY(place_of(tap) == kNowhere)) first += weight_of(tap) * 0.0f;
+// What rows have of a tap.
+struct TapOfRow {
+  const ShortRows& rows;
+  int64_t row;
+
+  float Weight(size_t tap) const {
+    return rows.weights[tap] == nullptr ? 1.0F : rows.weights[tap][row];
+  }
+  int64_t Place(size_t tap) const {
+    return rows.places[static_cast<int64_t>(tap) * rows.place_stride + row];
+  }
+};
+
+// `kVectors` vectors of a row from `at` on.
+template <int kVectors, class D, class Lanes>
+HWY_INLINE void SumPieceOfRow(D d, Lanes which, const float* source, const TapOfRow& of,
+                              float first, int64_t at, float* HWY_RESTRICT sums) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<D> sum[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Set(d, first);
+  for (size_t tap = 0; tap < of.rows.weights.size(); ++tap) {
+    const int64_t place = of.Place(tap);
+    if (HWY_UNLIKELY(place == kNowhere)) continue;
+    const auto weight = hn::Set(d, of.Weight(tap));
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      sum[v] = hn::Add(sum[v], hn::Mul(weight, which.Load(d, source + place + at + v * lanes)));
     }
-    auto sum = hn::Set(d, first);
-    for (size_t tap = 0; tap < taps; ++tap) {
-      const int64_t place = place_of(tap);
-      if (HWY_UNLIKELY(place == kNowhere)) continue;
-      sum = hn::Add(sum, hn::Mul(hn::Set(d, weight_of(tap)), which.Load(d, source + place + at)));
-    }
-    which.Store(sum, d, sums + rows.targets[row] + at);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    which.Store(sum[v], d, sums + of.rows.targets[of.row] + at + v * lanes);
   }
 }
 
+// With what the sum of a row begins.
+HWY_INLINE float FirstOf(const TapOfRow& of) {
+  float first = of.rows.first;
+  for (size_t tap = 0; tap < of.rows.weights.size(); ++tap) {
+    // Zero times what is no finite number is none; it makes the whole row so.
+    if (HWY_UNLIKELY(of.Place(tap) == kNowhere)) first += of.Weight(tap) * 0.0F;
+  }
+  return first;
+}
+
+#if ONNXIFI_ROW_SUMS_HAVE_MASKS
+// Of up to four lanes.
+void SumFewLanes(const float* source, const ShortRows& rows, float* HWY_RESTRICT sums) {
+  const hn::CappedTag<float, 4> d;
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    const TapOfRow of = {rows, row};
+    SumPieceOfRow<1>(d, FirstLanes{rows.length}, source, of, FirstOf(of), 0, sums);
+  }
+}
+#endif
+
 void SumRows(const float* source, const ShortRows& rows, float* HWY_RESTRICT sums) {
 #if ONNXIFI_ROW_SUMS_HAVE_MASKS
-  const hn::CappedTag<float, 4> d4;
-  if (rows.length <= 4) {
-    return SumPiecesOfRows(d4, FirstLanes{rows.length}, source, rows, 0, sums);
-  }
+  if (rows.length <= 4) return SumFewLanes(source, rows, sums);
+#endif
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t at = 0; at < rows.length; at += lanes) {
-    SumPiecesOfRows(d, FirstLanes{std::min(lanes, rows.length - at)}, source, rows, at, sums);
-  }
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    const TapOfRow of = {rows, row};
+    const float first = FirstOf(of);
+    int64_t at = 0;
+    const auto sum_all = [&]<int kVectors>() HWY_ATTR {
+      for (; at + kVectors * lanes <= rows.length; at += kVectors * lanes) {
+        SumPieceOfRow<kVectors>(d, WholeVectors(), source, of, first, at, sums);
+      }
+    };
+    sum_all.template operator()<4>();
+    sum_all.template operator()<2>();
+    sum_all.template operator()<1>();
+#if ONNXIFI_ROW_SUMS_HAVE_MASKS
+    if (at == rows.length) continue;
+    SumPieceOfRow<1>(d, FirstLanes{rows.length - at}, source, of, first, at, sums);
 #else
-  const hn::CappedTag<float, 1> d1;
-  for (int64_t at = 0; at < rows.length; ++at) {
-    SumPiecesOfRows(d1, WholeVectors(), source, rows, at, sums);
-  }
+    const hn::CappedTag<float, 1> d1;
+    for (; at < rows.length; ++at) {
+      SumPieceOfRow<1>(d1, WholeVectors(), source, of, first, at, sums);
+    }
 #endif
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -80,8 +80,8 @@ void SumWeightedRow(const float* source, std::span<const RowTap> taps, float fir
 void FindExtremesOfRows(program::ExprOp operation, const float* source,
                         std::span<const RowTap> taps, float begin, int64_t length, float* extremes);
 
-// Rows of a few lanes, such as three channels, of which each is added up in one vector: numbers of
-// row r and tap t at weights[t][r] (null: 1) and places[t * place_stride + r].
+// Rows of the channels of an image, which are so short that a call for each takes longer than its
+// sums: numbers of row r and tap t at weights[t][r] (null: 1) and places[t * place_stride + r].
 struct ShortRows {
   std::span<const float* const> weights;
   const int64_t* places;
@@ -91,7 +91,7 @@ struct ShortRows {
   int64_t length;
   float first;
 };
-inline constexpr int64_t kMaxShortRow = 16;
+inline constexpr int64_t kMaxShortRow = 256;
 // The same sums as SumWeightedRow, of one part; zero times the weight of a tap that is kNowhere is
 // added to `first`.
 void SumShortRows(const float* source, const ShortRows& rows, float* sums);
