@@ -99,7 +99,7 @@ struct Walk {
            steps[rank - 2] == 1 && extents[rank - 2] >= kShortest;
   }
 
-  // Whether the last position is a run that a masked vector holds, of which there are several.
+  // Whether the last position is a run that a few vectors hold, of which there are several.
   bool HasShortRuns(int64_t lane_bytes) const {
     constexpr int64_t kMinRuns = 4;
     return rank >= 2 && extents[rank - 2] >= kMinRuns && (last_step() == 0 || last_step() == 1) &&

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
+
+#include "backends/cpu/engine/lane_types.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/engine/short_runs.cc"
@@ -27,50 +30,68 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define ONNXIFI_SHORT_RUNS_HAVE_MASKS 0
 #endif
 
-int64_t Longest(int64_t element_bytes) {
-#if ONNXIFI_SHORT_RUNS_HAVE_MASKS
-  if (element_bytes == 4) return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint32_t>()));
-  if (element_bytes == 8) return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint64_t>()));
-#endif
-  (void)element_bytes;
-  return 0;
+// Whether there are masked vectors of elements of this size.
+constexpr bool HasMasks(size_t element_bytes) {
+  return ONNXIFI_SHORT_RUNS_HAVE_MASKS && (HWY_TARGET == HWY_AVX3 || element_bytes >= 4);
 }
 
-#if ONNXIFI_SHORT_RUNS_HAVE_MASKS
+int64_t Longest(int64_t element_bytes) {
+  constexpr int64_t kVectors = 4;
+  int64_t longest = 0;
+  WithLaneType(element_bytes, [&](auto lane_type) {
+    using T = decltype(lane_type);
+    const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+    if (HasMasks(sizeof(T))) longest = kVectors * lanes;
+  });
+  return longest;
+}
 
 template <typename T>
 void LoadRuns(const std::byte* source, int64_t run_step, int64_t step, int64_t runs, int64_t length,
               std::byte* lanes) {
   const hn::ScalableTag<T> d;
   const auto whole = static_cast<int64_t>(hn::Lanes(d));
-  const auto first = hn::FirstN(d, static_cast<size_t>(length));
+  // Whole vectors, and what is left of a run.
+  const int64_t left = length % whole;
+  const int64_t vectors = length - left;
+  const auto first = hn::FirstN(d, static_cast<size_t>(left));
   const auto* from = reinterpret_cast<const T*>(source);
   auto* to = reinterpret_cast<T*>(lanes);
-  const auto load = [&]() HWY_ATTR {
-    if (step == 1) return hn::MaskedLoad(first, d, from);
-    T element;
-    std::memcpy(&element, from, sizeof(element));
-    return hn::Set(d, element);
+  const auto load = [&](int64_t at, auto is_whole) HWY_ATTR {
+    if (step == 0) {
+      T element;
+      std::memcpy(&element, from, sizeof(element));
+      return hn::Set(d, element);
+    }
+    if constexpr (decltype(is_whole)::value) return hn::LoadU(d, from + at);
+    return hn::MaskedLoad(first, d, from + at);
+  };
+  const auto load_vectors = [&]() HWY_ATTR {
+    for (int64_t k = 0; k < vectors; k += whole) {
+      hn::StoreU(load(k, std::true_type()), d, to + k);
+    }
   };
   // Runs behind which are so many lanes that a whole vector stays within them.
-  const int64_t covered = std::max<int64_t>(0, runs - (whole + length - 1) / length + 1);
+  const int64_t covered = std::max<int64_t>(0, runs - (whole - left + length - 1) / length);
   int64_t run = 0;
-  for (; run < covered; ++run, from += run_step, to += length) hn::StoreU(load(), d, to);
+  for (; run < covered && left > 0; ++run, from += run_step, to += length) {
+    load_vectors();
+    hn::StoreU(load(vectors, std::false_type()), d, to + vectors);
+  }
   for (; run < runs; ++run, from += run_step, to += length) {
-    hn::BlendedStore(load(), first, d, to);
+    load_vectors();
+    if (left > 0) hn::BlendedStore(load(vectors, std::false_type()), first, d, to + vectors);
   }
 }
 
-#endif
-
-void LoadRunsTyped([[maybe_unused]] const std::byte* source, [[maybe_unused]] int64_t run_step,
-                   [[maybe_unused]] int64_t step, [[maybe_unused]] int64_t runs,
-                   [[maybe_unused]] int64_t length, [[maybe_unused]] std::byte* lanes,
-                   [[maybe_unused]] int64_t element_bytes) {
-#if ONNXIFI_SHORT_RUNS_HAVE_MASKS
-  if (element_bytes == 4) LoadRuns<uint32_t>(source, run_step, step, runs, length, lanes);
-  if (element_bytes == 8) LoadRuns<uint64_t>(source, run_step, step, runs, length, lanes);
-#endif
+void LoadRunsTyped(const std::byte* source, int64_t run_step, int64_t step, int64_t runs,
+                   int64_t length, std::byte* lanes, int64_t element_bytes) {
+  WithLaneType(element_bytes, [&](auto lane_type) {
+    using T = decltype(lane_type);
+    if constexpr (HasMasks(sizeof(T))) {
+      LoadRuns<T>(source, run_step, step, runs, length, lanes);
+    }
+  });
 }
 
 }  // namespace HWY_NAMESPACE

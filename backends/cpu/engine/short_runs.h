@@ -11,8 +11,8 @@
 
 namespace onnxifi::engine {
 
-// The longest run of elements of `element_bytes`; 0 for those of 1 and 2 bytes, and where the
-// processor has no masked vectors.
+// The longest run of elements of `element_bytes`: a few vectors; 0 where the processor has no
+// masked vectors of these.
 int64_t LongestShortRun(int64_t element_bytes);
 
 // lanes[r * length + k] = source[r * run_step + k * step], for `runs` runs of `length` elements, 1
