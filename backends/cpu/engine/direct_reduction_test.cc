@@ -13,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,9 @@ std::unique_ptr<program::Program> Lower(const std::string& op_type, const Extent
                                         ElementType type = kFloat32) {
   return LowerNode(op_type, 11, {TypeOf(type, extents)}, {{"axes", axes}});
 }
+
+// Those whose elements are computed, which are reduced tile by tile.
+constexpr const char* kComputing[] = {"ReduceSumSquare", "ReduceL1"};
 
 // `gap`: elements between runs along the last axis that are not reduced.
 reference::RandomStep MakeCase(const std::string& op_type, const Extents& extents,
@@ -78,12 +82,13 @@ reference::RandomStep MakeCase(const std::string& op_type, const Extents& extent
   return made;
 }
 
-void CompareWithReference(const Extents& extents, const std::vector<int64_t>& axes,
-                          ElementType type, std::mt19937& random) {
+void CompareWithReference(std::span<const char* const> operators, const Extents& extents,
+                          const std::vector<int64_t>& axes, ElementType type,
+                          std::mt19937& random) {
   Shredder shredder;
   EngineDevice device(shredder, {.loops = LoopSet::kReference, .worth_a_thread = 0});
   reference::Device reference;
-  for (const char* op_type : kOperators) {
+  for (const char* op_type : operators) {
     for (const int64_t gap : {0, 3}) {
       SCOPED_TRACE(testing::Message()
                    << op_type << " of " << tensor::Name(type) << testing::PrintToString(extents)
@@ -107,7 +112,7 @@ void CompareWithReference(const Extents& extents, const std::vector<int64_t>& ax
   }
 }
 
-TEST(DirectReductionTest, AgreesWithTheReference) {
+void CompareAll(std::span<const char* const> operators, std::span<const ElementType> types) {
   const Extents shapes[] = {{1, 1, 5},     {2, 3, 7},     {3, 17, 33},  {1, 70, 129},
                             {5, 9, 200},   {40, 3, 65},   {2, 31, 900}, {150, 2, 100},
                             {2, 300, 141}, {1, 2, 20'000}};
@@ -117,14 +122,30 @@ TEST(DirectReductionTest, AgreesWithTheReference) {
     for (const Extents& extents : shapes) {
       const std::vector<int64_t> choices[] = {{0}, {1}, {2}, {0, 1}, {1, 2}, {0, 2}, {0, 1, 2}};
       for (const std::vector<int64_t>& axes : choices) {
-        for (const ElementType type :
-             {kFloat32, ElementType::kFloat64, ElementType::kInt32, ElementType::kInt64,
-              ElementType::kUint8, ElementType::kInt16, ElementType::kUint64}) {
-          CompareWithReference(extents, axes, type, random);
+        for (const ElementType type : types) {
+          CompareWithReference(operators, extents, axes, type, random);
         }
       }
     }
   });
+}
+
+TEST(DirectReductionTest, AgreesWithTheReference) {
+  constexpr ElementType kTypes[] = {kFloat32,
+                                    ElementType::kFloat64,
+                                    ElementType::kInt32,
+                                    ElementType::kInt64,
+                                    ElementType::kUint8,
+                                    ElementType::kInt16,
+                                    ElementType::kUint64};
+  CompareAll(kOperators, kTypes);
+}
+
+TEST(DirectReductionTest, TilesAgreeWithTheReference) {
+  constexpr ElementType kTypes[] = {kFloat32, ElementType::kFloat64, ElementType::kInt32};
+  CompareAll(kComputing, kTypes);
+  constexpr ElementType kWidened[] = {ElementType::kFloat16, ElementType::kBfloat16};
+  CompareAll(kOperators, kWidened);
 }
 
 TEST(DirectReductionTest, RecognisesWhatOperatorsLowerTo) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/core/reference/reduction.h"
 #include "backends/core/reference/scratch.h"
 #include "backends/cpu/engine/direct_reduction.h"
 #include "backends/cpu/engine/extreme_position.h"
@@ -37,6 +38,15 @@ int64_t MaxResultLanes(const device::BoundStep& step, int axes) {
                   results >= 2 * kMinOfMany ? kMinOfMany : kMinLanes);
 }
 
+// Whether results are reduced in parts, and a tile of all elements has enough of them to be so side
+// by side.
+bool HoldsParts(int64_t results, int64_t elements, int64_t tile_lanes) {
+  constexpr int64_t kMinLanes = 16;
+  return reference::UsesPartialSums(results, elements) &&
+         ReductionGrid::CanHold(elements, tile_lanes) &&
+         ReductionGrid::HeldLanes(elements, tile_lanes) >= kMinLanes;
+}
+
 struct ReduceCode {
   ReductionCode reduction;
   Code roots;
@@ -59,11 +69,17 @@ class BoundReduce final : public device::BoundKernel {
     reduction_.AppendForms(forms);
     roots_.AppendForms(forms);
     writer_.AppendForms(forms);
+    const size_t outer = step.domain.size() - static_cast<size_t>(code_->axes);
+    const int64_t elements = tensor::ElementCount(std::span(step.domain).subspan(outer));
+    const int64_t results = tensor::ElementCount(std::span(step.domain).first(outer));
+    const int64_t tile_lanes = runtime.settings().tile_lanes;
     grid_ = ReductionGrid(step.domain, code_->axes, FindPrimary(reduction_.accesses()), forms,
-                          {.tile_lanes = runtime.settings().tile_lanes,
+                          {.tile_lanes = tile_lanes,
                            .allows_rows = reduction_.CanReduceRows(),
                            .short_reduction = kShortReduction,
-                           .max_result_lanes = MaxResultLanes(step, code_->axes)});
+                           .max_result_lanes = MaxResultLanes(step, code_->axes),
+                           .holds_reduction = reduction_.CanReduceColumnsInParts() &&
+                                              HoldsParts(results, elements, tile_lanes)});
     if (grid_.has_no_results()) return;
     reduction_.LayOut(grid_);
     roots_.LayOut(grid_.results_grid(), grid_.result_lanes());

@@ -275,6 +275,10 @@ BoundReduction::BoundReduction(const ReductionCode& code, const device::BoundSte
   if (update.loop != nullptr && update.state_input == 0) {
     column_reduction_ = FindColumnReduction(update.op, update.operands.type, /*is_in_parts=*/false);
   }
+  if (row_reduction_ != nullptr) {
+    column_reduction_in_parts_ =
+        FindColumnReduction(update.op, update.operands.type, /*is_in_parts=*/true);
+  }
 }
 
 BoundReduction::Direct BoundReduction::FindDirect(const Code& code, ExprOp other) {
@@ -414,16 +418,25 @@ void ReductionFrame::Run(const Box& result) {
     elements_.Run(box);
     return bound_.row_reduction_(elements_.root(0), lanes, grid_.elements(), state(0));
   }
+  const ColumnReduction reduce_columns = bound_.column_reduction_;
+  if (parts > 1 && bound_.CanReduceColumnsInParts() && box.lanes == lanes * grid_.elements()) {
+    elements_.Run(box);
+    return bound_.column_reduction_in_parts_(elements_.root(0), lanes, grid_.elements(), lanes,
+                                             state(0));
+  }
   int64_t part = 0;
   for (int64_t tile = grid_.element_tile_count(); tile-- > 0;) {
     elements_.Run(box);
     const int64_t elements = box.lanes / lanes;
-    if (parts == 1 && bound_.column_reduction_ != nullptr) {
-      bound_.column_reduction_(elements_.root(0), lanes, elements, lanes, state(0));
-      grid_.MoveOn(box);
-      continue;
-    }
     for (int64_t done = 0; done < elements;) {
+      if (const int64_t wholes = (elements - done) / parts;
+          part == 0 && wholes > 0 && reduce_columns != nullptr) {
+        const int64_t bytes = LaneBytes(bound_.code_->types[0]);
+        reduce_columns(elements_.root(0) + done * lanes * bytes, parts * lanes, wholes,
+                       parts * lanes, state(0));
+        done += wholes * parts;
+        continue;
+      }
       const int64_t count = std::min(parts - part, elements - done);
       Update(done * lanes, part * lanes, count * lanes);
       done += count;

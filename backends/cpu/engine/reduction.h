@@ -130,6 +130,8 @@ class BoundReduction {
   int64_t scratch_bytes() const { return scratch_bytes_; }
   // Whether a grid by row can be.
   bool CanReduceRows() const { return row_reduction_ != nullptr; }
+  // Whether all elements of a tile are reduced at once, in parts.
+  bool CanReduceColumnsInParts() const { return column_reduction_in_parts_ != nullptr; }
 
  private:
   friend class ReductionFrame;
@@ -146,8 +148,10 @@ class BoundReduction {
   BoundCode init_, elements_, update_, merge_;
   Direct direct_update_, direct_merge_;
   RowReduction row_reduction_ = nullptr;
-  // Adds all elements of a tile at once; used where a state has a single part.
+  // Reduces all elements of a tile at once: where a state has a single part, or for all parts of
+  // it; and, in parts, where the tile has all elements of its results.
   ColumnReduction column_reduction_ = nullptr;
+  ColumnReduction column_reduction_in_parts_ = nullptr;
   std::vector<int64_t> state_offsets_;
   int64_t tile_lanes_ = 0;
   int64_t parts_ = 1;
