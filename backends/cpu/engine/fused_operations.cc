@@ -498,8 +498,8 @@ HWY_INLINE void WithOperation(const CheapOperation& cheap, Function function) {
   }
 }
 
-// Two operations a pass, over lanes that stay in the L1 cache: walking over cheap operations block
-// by block takes longer than what they do.
+// Up to three operations a pass, over lanes that stay in the L1 cache: walking over cheap
+// operations block by block takes longer than what they do.
 void RunCheapOperations(const FusedOperands& fused, const CheapOperation* cheap, int count) {
   constexpr int64_t kLanes = 1024;
   const auto* first = reinterpret_cast<const float*>(fused.first);
@@ -507,17 +507,23 @@ void RunCheapOperations(const FusedOperands& fused, const CheapOperation* cheap,
   for (int64_t i = 0; i < fused.lanes; i += kLanes) {
     const int64_t lanes = std::min(kLanes, fused.lanes - i);
     const float* from = first + i;
-    for (int k = 0; k < count; k += 2) {
+    const auto pass = [&](auto operation)
+                          HWY_ATTR { ForOperation(from, lanes, result + i, operation); };
+    for (int k = 0; k < count;) {
+      const int left = count - k;
       WithOperation(cheap[k], [&](auto one) HWY_ATTR {
-        if (k + 1 == count) {
-          return ForOperation(from, lanes, result + i,
-                              [one](Tag, Vec x) HWY_ATTR { return one(x); });
-        }
-        WithOperation(cheap[k + 1], [&](auto other) HWY_ATTR {
-          ForOperation(from, lanes, result + i,
-                       [one, other](Tag, Vec x) HWY_ATTR { return other(one(x)); });
+        if (left == 1) return pass([one](Tag, Vec x) HWY_ATTR { return one(x); });
+        WithOperation(cheap[k + 1], [&](auto two) HWY_ATTR {
+          // Four are two passes of two.
+          if (left == 2 || left == 4) {
+            return pass([one, two](Tag, Vec x) HWY_ATTR { return two(one(x)); });
+          }
+          WithOperation(cheap[k + 2], [&](auto three) HWY_ATTR {
+            pass([one, two, three](Tag, Vec x) HWY_ATTR { return three(two(one(x))); });
+          });
         });
       });
+      k += left == 2 || left == 4 ? 2 : std::min(left, 3);
       from = result + i;
     }
   }
