@@ -242,9 +242,14 @@ std::unique_ptr<device::BoundKernel> BindTransposedCopy(const Code& code,
   grid.Permute(Grid::SortedAxes(write.form, 0, rank), forms);
   grid.Join({}, forms);
   const int last = grid.rank() - 1;
-  if (last < 1 || write.form.steps[last] != 1 || read.form.steps[last] == 1) return nullptr;
-  // Shorter runs on either side are better off in tiles of several axes.
-  if (grid.extent(last) * write.lane_bytes < kStripBytes) return nullptr;
+  if (last < 1 || write.form.steps[last] != 1) return nullptr;
+  // An element that is repeated along a row of the target is no column of the source.
+  if (read.form.steps[last] == 0 || read.form.steps[last] == 1) return nullptr;
+  // Shorter runs on either side are better off in tiles of several axes, and so are those that
+  // leave a large part of their last strip empty.
+  const int64_t row_bytes = grid.extent(last) * write.lane_bytes;
+  const int64_t strip_bytes = (row_bytes + kStripBytes - 1) / kStripBytes * kStripBytes;
+  if (row_bytes < kStripBytes || 4 * row_bytes < 3 * strip_bytes) return nullptr;
   for (int axis = last; axis-- > 0;) {
     if (read.form.steps[axis] != 1 || grid.extent(axis) * read.lane_bytes < kLine) continue;
     return std::make_unique<TransposedCopy>(grid, axis, read, write, tensor::IsBool(source.type),

@@ -126,10 +126,10 @@ TEST(TransposedCopyTest, MovesEveryElementAndNothingElse) {
   for (const ElementType type : {ElementType::kBool, ElementType::kUint8, ElementType::kFloat16,
                                  ElementType::kFloat32, ElementType::kInt64}) {
     for (const Window& window : {Window{{1, 64, 128}},
-                                 {{1, 65, 129}, 3},
-                                 {{2, 1100, 160}, 1},
+                                 {{1, 65, 229}, 3},
+                                 {{2, 1100, 240}, 1},
                                  {{3, 130, 1000}},
-                                 {{1, 2050, 131}, 5},
+                                 {{1, 2050, 233}, 5},
                                  {{2, 64, 515}, 16}}) {
       // Through the caches, and past them.
       for (Settings settings : {Settings(), Always()}) {
@@ -157,6 +157,10 @@ TEST(TransposedCopyTest, LeavesShortRowsToTiles) {
   Transposition few(ElementType::kFloat32, {{1, 15, 4000}});
   EXPECT_THAT(few.Run(serial, Always()), Not(HasSubstr("transposed copy")));
   few.ExpectTransposed();
+  // A strip and one element.
+  Transposition wide(ElementType::kInt64, {{1, 4000, 17}});
+  EXPECT_THAT(wide.Run(serial, Always()), Not(HasSubstr("transposed copy")));
+  wide.ExpectTransposed();
 }
 
 }  // namespace
