@@ -612,19 +612,25 @@ TEST(StepTest, AddsWeightedRows) {
   }
 }
 
-// What rows of a table, some beyond its ends, reduce to, and something that follows from it alone.
-void ReduceRowsOfTable(Made& made, ExprOp operation, bool is_finished, int64_t rows, int64_t taps,
-                       int64_t length) {
+// What rows of a table, some beyond its ends, perhaps times weights, reduce to, and something that
+// follows from it alone.
+void ReduceRowsOfTable(Made& made, ExprOp operation, bool is_finished, bool is_weighted,
+                       int64_t rows, int64_t taps, int64_t length) {
   program::ExprPool& pool = made.pool();
   const Operand table = made.Buffer(kFloat32, {9, length}, /*is_input=*/true);
   const Operand places = made.Buffer(ElementType::kInt64, {rows, taps}, /*is_input=*/true);
+  const Operand weights = made.Buffer(kFloat32, {rows, taps}, /*is_input=*/true);
   const Shape domain = {rows, length, taps};
   made.step.reads.push_back(BroadcastTo(InsertAxis(places, 1), domain));
   const Expr row = Load(pool, ElementType::kInt64, 0);
   program::View guarded = table.view;
   guarded.guards.push_back({{program::Dim(1), program::Dim(0)}, program::Dim(0), program::Dim(9)});
   made.step.reads.push_back(guarded);
-  const Expr element = LoadAt(pool, kFloat32, 1, {{row, Coordinate(pool, 1)}});
+  Expr element = LoadAt(pool, kFloat32, 1, {{row, Coordinate(pool, 1)}});
+  if (is_weighted) {
+    made.step.reads.push_back(BroadcastTo(InsertAxis(weights, 1), domain));
+    element = Load(pool, kFloat32, 2) * element;
+  }
   const Expr state = State(pool, kFloat32, 0);
   const Expr first = Constant(pool, kFloat32,
                               operation == ExprOp::kAdd   ? 0
@@ -645,25 +651,27 @@ void ReduceRowsOfTable(Made& made, ExprOp operation, bool is_finished, int64_t r
     if (k % 17 == 4) numbers[k] = -std::numeric_limits<float>::infinity();
   }
   auto* data = reinterpret_cast<int64_t*>(made.made.buffers[1].mutable_data());
-  for (int64_t k = 0; k < rows * taps; ++k) data[k] = k * 7 % 12 - 1;
+  auto* factors = reinterpret_cast<float*>(made.made.buffers[2].mutable_data());
+  for (int64_t k = 0; k < rows * taps; ++k) {
+    data[k] = k * 7 % 12 - 1;
+    if (k % 19 == 18) factors[k] = std::numeric_limits<float>::infinity();
+    if (k % 11 == 5) factors[k] = -0.0f;
+  }
 }
 
 TEST(StepTest, ReducesRowsOfATable) {
   processor::ForEachTarget([](const char* target) {
     for (const ExprOp operation : {ExprOp::kAdd, ExprOp::kMax, ExprOp::kMin}) {
-      for (const int64_t taps : {1, 12, 63, 70}) {
+      for (const int64_t taps : {1, 12, 63, 70, 300}) {
         for (const int64_t length : {2, 7, 64, 131, 1100}) {
           for (const int64_t rows : {1, 70}) {
             if (rows * length > 10'000) continue;
             SCOPED_TRACE(testing::Message() << target << ": " << static_cast<int>(operation) << ", "
                                             << rows << " x " << taps << " x " << length);
             Made made;
-            ReduceRowsOfTable(made, operation, /*is_finished=*/length % 2 == 1, rows, taps, length);
-            // In parts are sums alone.
-            const bool is_in_parts = taps >= 64 || taps > rows * length;
-            if (operation == ExprOp::kAdd || !is_in_parts) {
-              ASSERT_TRUE(made.EngineDetail().starts_with("weighted rows")) << made.EngineDetail();
-            }
+            ReduceRowsOfTable(made, operation, /*is_finished=*/length % 2 == 1,
+                              /*is_weighted=*/taps % 2 == 0, rows, taps, length);
+            ASSERT_TRUE(made.EngineDetail().starts_with("weighted rows")) << made.EngineDetail();
             const std::vector<tensor::Tensor> expected = made.OnReference();
             for (const int64_t lanes : {100, 1024}) {
               ExpectSameBits(

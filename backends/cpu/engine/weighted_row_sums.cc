@@ -111,9 +111,10 @@ HWY_INLINE void FindExtremes(D d, Lanes which, const float* source, std::span<co
   for (int v = 0; v < kVectors; ++v) extreme[v] = hn::Set(d, begin);
   for (const RowTap& tap : taps) {
     const bool is_nowhere = tap.place == kNowhere;
+    const auto weight = hn::Set(d, tap.weight);
     for (int v = 0; v < kVectors; ++v) {
       const auto element = is_nowhere ? hn::Zero(d) : which.Load(d, source + tap.place + v * lanes);
-      extreme[v] = Operation()(d, extreme[v], element);
+      extreme[v] = Operation()(d, extreme[v], hn::Mul(weight, element));
     }
   }
   for (int v = 0; v < kVectors; ++v) which.Store(extreme[v], d, extremes + v * lanes);

@@ -175,7 +175,9 @@ class BoundRows final : public device::BoundKernel {
         new BoundRows(std::move(rows), step, of_rows, elements, runtime));
     bound->is_in_parts_ =
         bound->rows_->reduced_axes > 0 && reference::UsesPartialSums(results, elements);
-    if (bound->is_in_parts_ && bound->rows_->operation != ExprOp::kAdd) return nullptr;
+    // A zero to begin with is one of the zeros of every part.
+    const bool begins_with_extreme = bound->rows_->operation != ExprOp::kAdd;
+    if (bound->is_in_parts_ && begins_with_extreme && bound->rows_->begin == 0) return nullptr;
     return bound;
   }
 
@@ -327,15 +329,11 @@ class BoundRows final : public device::BoundKernel {
               const int64_t* places, int64_t row, TapList& taps, float* sums) const {
     float first = First();
     taps.Clear();
-    if (rows_->operation != ExprOp::kAdd) {
-      for (int64_t n = 0; n < elements_; ++n) taps.Add(places[row * elements_ + n], 1);
-      return FindExtremesOfRows(rows_->operation, source, taps.Finish(), rows_->begin, length_,
-                                sums);
-    }
+    const bool is_sum = rows_->operation == ExprOp::kAdd;
     auto add = [&](size_t tap, int64_t lane) {
       const float weight = weights[tap] == nullptr ? 1.0f : weights[tap][lane];
       const int64_t place = places[static_cast<int64_t>(tap) * tile_lanes_ + lane];
-      if (place != kNowhere) {
+      if (!is_sum || place != kNowhere) {
         taps.Add(place, weight);
       } else {
         // Zero times what is no finite number is none; it makes the whole row so.
@@ -349,14 +347,16 @@ class BoundRows final : public device::BoundKernel {
         for (int64_t n = order[place]; n < elements_; n += reference::kBlock) {
           add(0, begin + n);
         }
-        taps.EndPart(static_cast<uint32_t>(place));
+        // Of equal extremes the last one counts, in the order in which parts are joined.
+        if (is_sum) taps.EndPart(static_cast<uint32_t>(place));
       }
     } else {
       for (size_t tap = 0; tap < rows_->taps.size(); ++tap) {
         for (int64_t n = 0; n < elements_; ++n) add(tap, begin + n);
       }
     }
-    SumWeightedRow(source, taps.Finish(), first, length_, sums);
+    if (is_sum) return SumWeightedRow(source, taps.Finish(), first, length_, sums);
+    FindExtremesOfRows(rows_->operation, source, taps.Finish(), rows_->begin, length_, sums);
   }
 
   // Where a tap's rows begin, for every lane of a tile.
@@ -469,7 +469,6 @@ std::vector<WeightedRows::Tap> FindTaps(const program::ExprPool& pool, const pro
         FindProduct(pool, term, /*needs_weight=*/sum.reduced_axes == 0);
     if (!product) return {};
     const bool has_weight = product->weight != program::kNoExpr;
-    if (has_weight && sum.operation != ExprOp::kAdd) return {};
     if (has_weight && !variations.at(product->weight).is_per_row) return {};
     const ExprNode& load = pool[product->load];
     WeightedRows::Tap tap{

@@ -3,9 +3,9 @@
 // WeightedRows: a Map or Reduce that adds up rows of memory, each times one weight:
 //   out[row, lane] = sum over taps of weight[row, tap] * source[place[row, tap] + lane]
 // as Resize, GridSample, RoiAlign and bags of embeddings are, or a Reduce to the mean, the maximum
-// or the minimum of such rows, as those of a graph's neighbours. Weights and places are computed
-// once per row; the sum of a row that lies together stays in registers. Other rows are points
-// (weighted_points.h).
+// or the minimum of such rows, as those of a graph's neighbours or of RoiAlign's points. Weights
+// and places are computed once per row; the sum of a row that lies together stays in registers.
+// Other rows are points (weighted_points.h).
 
 #ifndef ONNXIFI_BACKENDS_CPU_ENGINE_WEIGHTED_ROWS_H_
 #define ONNXIFI_BACKENDS_CPU_ENGINE_WEIGHTED_ROWS_H_
@@ -40,8 +40,7 @@ struct WeightedRows {
   int row_axis = 0;       // or kNoRowAxis: every element is a row of its own
   int reduced_axes = 0;
   bool begins_with_zero = true;  // else with the first term
-  // Of a Reduce, by which operation: kAdd, or kMax or kMin, which have no weights and begin with a
-  // number.
+  // Of a Reduce, by which operation: kAdd, or kMax or kMin, which begin with a number.
   program::ExprOp operation = program::ExprOp::kAdd;
   float begin = 0;
   std::optional<Code> finish;  // of its result, as kState; nothing where that is the root
@@ -75,8 +74,8 @@ inline constexpr int kMaxParts = 8;
 void SumWeightedRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
                     float* sums);
 
-// extremes[lane] = the largest (kMax) or smallest (kMin) of `begin` and source[place + lane] of all
-// taps, one after the other. A tap that is kNowhere has 0.
+// extremes[lane] = the largest (kMax) or smallest (kMin) of `begin` and weight * source[place +
+// lane] of all taps, one after the other. A tap that is kNowhere has 0 there.
 void FindExtremesOfRows(program::ExprOp operation, const float* source,
                         std::span<const RowTap> taps, float begin, int64_t length, float* extremes);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MaxRoiPool: a Reduce over the pixels of each bin. How many pixels a bin has depends on the
-// regions; the most that any has is read when the program runs, and smaller bins leave the rest
-// out.
+// regions; the most that any has is read when the program runs, and smaller bins have their last
+// pixel once more instead.
 
 #include <limits>
 #include <utility>
@@ -110,7 +110,9 @@ Status LowerMaxRoiPool(Lowering& lowering) {
   }
   const float scale = lowering.Float("spatial_scale", 1.0f);
 
-  const Shape shape = {rois.shape[0], x.shape[1], (*pooled)[0], (*pooled)[1]};
+  // Channels innermost: what is told per pixel holds for all of them.
+  const Operand image = lowering.Dense(program::Permute(x, {0, 2, 3, 1}));
+  const Shape shape = {rois.shape[0], (*pooled)[0], (*pooled)[1], x.shape[1]};
   Shape domain = shape;
   std::vector<Bins> bins;
   for (int k = 0; k < 2; ++k) {
@@ -119,36 +121,39 @@ Status LowerMaxRoiPool(Lowering& lowering) {
     domain.push_back(MaxPixels(lowering, bins.back()));
   }
   StepBuilder step(lowering, domain);
-  // Laid over the domain: [region, channel, bins, pixels].
+  // Laid over the domain: [region, bins, channel, pixels].
   const auto over_domain = [](Operand table, bool is_width) {
-    table = program::InsertAxis(table, 1);
-    table = program::InsertAxis(table, is_width ? 2 : 3);
-    return program::InsertAxis(program::InsertAxis(table, 4), 5);
+    table = program::InsertAxis(table, is_width ? 1 : 2);
+    for (const int axis : {3, 4, 5}) table = program::InsertAxis(table, axis);
+    return table;
   };
   Operand images = MakeImages(lowering, rois);
   while (images.rank() < 6) images = program::InsertAxis(images, images.rank());
-  std::vector<Expr> at = {step.Read(images), step.Coordinate(1)};
-  Expr is_pixel = step.Extent(0) == step.Extent(0);
+  std::vector<Expr> at = {step.Read(images)};
   for (int k = 0; k < 2; ++k) {
     const bool is_width = k == 1;
-    at.push_back(step.Read(over_domain(bins[static_cast<size_t>(k)].first, is_width)) +
-                 step.Coordinate(4 + k));
-    is_pixel =
-        is_pixel && at.back() < step.Read(over_domain(bins[static_cast<size_t>(k)].last, is_width));
+    const Bins& of_axis = bins[static_cast<size_t>(k)];
+    const Expr first = step.Read(over_domain(of_axis.first, is_width));
+    const Expr last = step.Read(over_domain(of_axis.last, is_width));
+    // Pixels that a bin lacks are its last one once more; of a bin without any all are outside,
+    // which are 0.
+    const Expr pixel = Minimum(first + step.Coordinate(4 + k), last - step.Extent(1));
+    at.push_back(Select(first < last, pixel, step.Extent(-1)));
   }
+  at.push_back(step.Coordinate(3));
   const ElementType type = tensor::ArithmeticType(x.type());
-  const Expr element = Cast(ReadGuarded(step, x, at, {0, 2, 3}), type);
+  const Expr element = Cast(ReadGuarded(step, image, at, {0, 1, 2}), type);
   const Expr state = State(step.exprs(), type, 0);
   const Expr none = Like(state, -std::numeric_limits<double>::infinity());
   program::Reduce reduce;
   reduce.axes = 2;
-  reduce.reduction.states = {{type, none.id(), Maximum(state, Select(is_pixel, element, none)).id(),
+  reduce.reduction.states = {{type, none.id(), Maximum(state, element).id(),
                               Maximum(state, Other(step.exprs(), type, 0)).id()}};
-  // A bin without pixels gives 0.
+  // Where no bin has a pixel, there is no element either.
   reduce.roots = {Cast(Select(state == none, Like(state, 0), state), x.type()).id()};
   const Operand out = lowering.Temporary(x.type(), shape);
   step.Finish(std::move(reduce), {out.view});
-  lowering.Set(0, out);
+  lowering.Set(0, program::Permute(out, {0, 3, 1, 2}));
   return base::Ok();
 }
 
