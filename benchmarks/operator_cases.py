@@ -280,6 +280,8 @@ def indices():
     yield _case("sort 2000", "TopK", [_floats(16, 2000), _ints(2000)], (1,), outputs=2)
     yield _case("argmax last", "ArgMax", [_floats(100, 1000)], axis=1)
     yield _case("argmax channels", "ArgMax", [_floats(1, 21, 256, 256)], axis=1, keepdims=0)
+    yield _case("argmax int64", "ArgMax", [_integers(1000, 100, 1000)], axis=1)
+    yield _case("gather of bool", "Gather", [_floats(300, 1000) > 0, _integers(300, 200)], axis=0)
     yield _case("argmin first", "ArgMin", [_floats(1000, 100)], axis=0)
     yield _case(
         "reverse sequence",
@@ -336,6 +338,8 @@ def rows():
     yield _case("reduce Sum int64", "ReduceSum", [_integers(9, 200, 1000), _ints(1)], (1,))
     yield _case("reduce Sum float64", "ReduceSum", [_floats(200, 1000).astype("float64"), _ints(1)], (1,))
     yield _case("dynamic quantization", "DynamicQuantizeLinear", [_floats(128, 768)], outputs=3)
+    yield _case("reduce max of bytes", "ReduceMax", [_integers(255, 1000, 999, dtype="uint8"), _ints(1)], (1,))
+    yield _case("reduce sum of squares", "ReduceSumSquare", [_floats(999, 1001), _ints(0, 1)], (1,))
 
 
 def windows():
@@ -417,6 +421,17 @@ def windows():
         output_width=7,
         sampling_ratio=2,
     )
+    yield _case(
+        "roi align of maxima",
+        "RoiAlign",
+        [_floats(1, 64, 50, 50), boxes, numpy.zeros(100, "int64")],
+        output_height=7,
+        output_width=7,
+        sampling_ratio=2,
+        mode="max",
+    )
+    regions = numpy.concatenate([numpy.zeros((100, 1), "float32"), boxes], 1)
+    yield _case("max roi pool", "MaxRoiPool", [_floats(1, 64, 50, 50), regions], pooled_shape=[7, 7])
 
 
 def products():
@@ -536,6 +551,9 @@ def elements():
     yield _case("Sum of 4", "Sum", [x] * 4)
     yield _case("Clip", "Clip", [x, numpy.float32(-1), numpy.float32(1)], (1, 2))
     yield _case("quantize", "QuantizeLinear", [x, numpy.float32(0.03), numpy.uint8(128)], (1, 2))
+    scales = numpy.abs(_floats(x.shape[1])) + 0.01
+    zeros = numpy.zeros(x.shape[1], "uint8")
+    yield _case("quantize by channels", "QuantizeLinear", [x, scales, zeros], (1, 2), axis=1)
     yield _case(
         "dequantize",
         "DequantizeLinear",
