@@ -290,8 +290,8 @@ Status Executor::RunControl(Context& context, int step, const device::BoundStep&
                            RunControlStep(control, bodies_.at(step), reads, strings, queue));
   for (size_t k = 0; k < outputs.size(); ++k) {
     const program::BufferId buffer = bound.writes[k].buffer;
-    for (size_t axis = 0; axis < outputs[k].extents.size(); ++axis) {
-      symbols[control.first_symbol[k] + axis] = outputs[k].extents[axis];
+    if (control.first_symbol[k] >= 0) {
+      std::ranges::copy(outputs[k].extents, symbols.begin() + control.first_symbol[k]);
     }
     context.addresses[buffer] = const_cast<std::byte*>(outputs[k].data());
     context.owners[buffer] = std::move(outputs[k].memory);
@@ -345,9 +345,11 @@ Status Executor::RunHost(Context& context, const device::BoundStep& bound,
     // What reads the tensor counts on the extents that were known before.
     for (size_t axis = 0; axis < buffer.shape.size(); ++axis) {
       const program::Dim& dim = buffer.shape[axis];
-      const int symbol = host.first_symbol[k] + static_cast<int>(axis);
-      symbols[symbol] = tensor.extents()[axis];
-      if (!dim.is_constant() && dim.node()->symbol == symbol) continue;
+      if (host.first_symbol[k] >= 0) {
+        const int symbol = host.first_symbol[k] + static_cast<int>(axis);
+        symbols[symbol] = tensor.extents()[axis];
+        if (!dim.is_constant() && dim.node()->symbol == symbol) continue;
+      }
       if (bound.Number(dim) != tensor.extents()[axis]) {
         return {Code::kMismatchingShape, what + " has shape " + tensor::ToString(tensor.extents()) +
                                              "; its axis " + std::to_string(axis) + " must be " +

@@ -243,12 +243,19 @@ Operand Lowering::ConstantTensor(tensor::Tensor tensor) {
 Operand Lowering::Dynamic(ElementType type, const std::vector<std::optional<Dim>>& extents,
                           const std::string& name, int& first_symbol) {
   tensor::DimTable& dims = *program_.dims;
-  first_symbol = dims.symbol_count();
+  // A run holds the numbers of all symbols for each segment: an unused one costs each of them.
+  const bool is_known =
+      std::ranges::all_of(extents, [](const auto& dim) { return dim.has_value(); });
+  first_symbol = is_known ? -1 : dims.symbol_count();
   program::Buffer buffer;
   buffer.kind = program::Buffer::Kind::kDynamic;
   buffer.type = StoredType(type);
   buffer.holds_strings = type == ElementType::kString;
   for (size_t axis = 0; axis < extents.size(); ++axis) {
+    if (is_known) {
+      buffer.shape.push_back(*extents[axis]);
+      continue;
+    }
     Dim symbol = dims.NewSymbol(
         node_.op_type + std::to_string(node_.index) + "." + name + "." + std::to_string(axis),
         /*is_data=*/true);

@@ -205,7 +205,7 @@ class Lowering {
   Operand Temporary(ElementType type, Shape shape);  // a new dense buffer
   Operand ConstantTensor(tensor::Tensor tensor);     // a new constant
   // A tensor that a control or host step allocates. An extent that is nothing is bound to what the
-  // step produces: `first_symbol` becomes the step's for this output.
+  // step produces: `first_symbol` becomes the step's for this output, -1 where none is nothing.
   Operand Dynamic(ElementType type, const std::vector<std::optional<Dim>>& extents,
                   const std::string& name, int& first_symbol);
   NonTensorValue DynamicNonTensorValue(program::ValueType type);

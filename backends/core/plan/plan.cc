@@ -111,6 +111,7 @@ std::vector<int> SymbolLevels(const Program& program) {
       const std::vector<int>& first = host ? host->first_symbol : step.As<Control>()->first_symbol;
       for (size_t k = 0; k < step.writes.size(); ++k) {
         int rank = static_cast<int>(program.buffers[step.writes[k].buffer].shape.size());
+        if (first[k] < 0) continue;
         for (int axis = 0; axis < rank; ++axis) levels[first[k] + axis] = segment;
       }
     }

@@ -341,11 +341,7 @@ class Expander {
 
   // An output that the scan allocates.
   Operand Dynamic(ElementType type, const Shape& shape, Control& control) {
-    control.first_symbol.push_back(program_.dims->symbol_count());
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      program_.dims->NewSymbol("scan" + std::to_string(steps_.size()) + "." + std::to_string(axis),
-                               /*is_data=*/true);
-    }
+    control.first_symbol.push_back(-1);
     const BufferId buffer = program_.AddBuffer({Buffer::Kind::kDynamic, type, shape});
     return {DenseView(buffer, type, shape), shape};
   }

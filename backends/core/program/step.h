@@ -211,7 +211,7 @@ struct Control {
   // Extents of the reads, as values of the outer program.
   std::vector<Shape> read_shapes;
   // Outputs are buffers of kind kDynamic: output k's extents are symbols first_symbol[k].. (rank
-  // many). A read or output may be a non-tensor value.
+  // many), or none, -1, where all are known before. A read or output may be a non-tensor value.
   std::vector<int> first_symbol;
 };
 

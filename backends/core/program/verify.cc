@@ -390,6 +390,7 @@ class StepVerifier {
       if (buffer.kind != Buffer::Kind::kDynamic) {
         return Fault("Write " + std::to_string(k) + " of a host step is not of a dynamic buffer.");
       }
+      if (host.first_symbol[k] == -1) continue;
       const int end = host.first_symbol[k] + static_cast<int>(buffer.shape.size());
       if (host.first_symbol[k] < 0 || end > program_.dims->symbol_count()) {
         return Fault("A host step binds symbols " + std::to_string(host.first_symbol[k]) + " to " +

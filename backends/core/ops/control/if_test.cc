@@ -93,6 +93,26 @@ TEST(IfTest, TheFewerAxesAreTheLast) {
   EXPECT_THAT(Numbers((*out)[0]), ElementsAre(0, -2, -4, -3, -5, -7));
 }
 
+// Each symbol has a number for each segment of a run: thousands of nodes would have millions.
+TEST(IfTest, ExtentsThatBothBranchesKnowAreNoSymbols) {
+  const auto count_symbols = [](const tensor::Extents& then_extents,
+                                const tensor::Extents& else_extents) {
+    const std::vector<double> then_numbers(static_cast<size_t>(then_extents[0]), 1);
+    const std::vector<double> else_numbers(static_cast<size_t>(else_extents[0]), 1);
+    const graph::Graph graph =
+        Chosen(Gives(then_extents, then_numbers), Gives(else_extents, else_numbers),
+               [](GraphBuilder& builder, ValueId, ValueId chosen) {
+                 return builder.AddNode("Relu", 14, {chosen});
+               });
+    const auto program = LowerGraph(graph, /*functions=*/nullptr);
+    EXPECT_TRUE(program.ok()) << program.status().Text();
+    return program.ok() ? (*program)->dims->symbol_count() : -1;
+  };
+  const int given = count_symbols({3}, {3});
+  EXPECT_EQ(count_symbols({3}, {2}), given + 1);
+  EXPECT_EQ(given, 1);  // of `matrix`
+}
+
 TEST(IfTest, TheTypeIsKnownWhateverTheRankIs) {
   const graph::Graph graph = Chosen(Gives({}, {1}), Gives({2, 1, 1}, {1, 1}),
                                     [](GraphBuilder& builder, ValueId matrix, ValueId chosen) {
