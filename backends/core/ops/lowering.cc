@@ -115,9 +115,12 @@ std::optional<Dims> Lowering::Integers(int input) const {
 }
 
 Result<Dims> Lowering::IntegersOrRuntime(int input, std::optional<int64_t> count) {
-  if (std::optional<Dims> known = Integers(input)) return *known;
   const Operand& operand = In(input);
-  if (!tensor::IsInteger(operand.type())) return UnsupportedType(input);
+  const ElementType type = operand.type();
+  if (tensor::IsInteger(type) || tensor::IsBool(type)) {
+    if (std::optional<Dims> known = Integers(input)) return *known;
+  }
+  if (!tensor::IsInteger(type)) return UnsupportedType(input);
   const bool is_open = operand.rank() == 1 && !operand.shape[0].is_constant();
   if (operand.rank() > 1 || (is_open && count.value_or(-1) < 0)) {
     return UnsupportedShape("Input " + std::to_string(input) + " of shape " +

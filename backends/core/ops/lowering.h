@@ -154,7 +154,7 @@ class Lowering {
   void TakeAnyRank(int input) { open_inputs_.erase(input); }
   // The first input of open rank that is not taken so; -1 if there is none.
   int FindOpenRank() const { return open_inputs_.empty() ? -1 : *open_inputs_.begin(); }
-  // The elements of a small integer or bool input as numbers or expressions, when they are known.
+  // The elements of a small input as numbers or expressions, when they are known to be integers.
   std::optional<Dims> Integers(int input) const;
   // The same for an input that gives extents, positions or sizes: what is not known becomes symbols
   // that are read when the program runs. The input is a scalar or has one axis whose extent must be

@@ -137,6 +137,19 @@ Known ComputeFloat(ExprOp op, const KnownElement& a) {
   }
 }
 
+// The quotient of two floats that symbols tell, where it is a small integer: exporters divide an
+// extent that they have multiplied by the extent. Of an extent of 0 there is no quotient, and no
+// element that depends on it.
+Known SmallQuotient(const KnownElement& a, const KnownElement& b) {
+  constexpr int64_t kMaxQuotient = 8;
+  const Dim dividend = a.numerator * Dim(b.denominator);
+  const Dim divisor = b.numerator * Dim(a.denominator);
+  for (int64_t quotient = 1; quotient <= kMaxQuotient; ++quotient) {
+    if (dividend == divisor * Dim(quotient)) return KnownElement{Dim(quotient)};
+  }
+  return std::nullopt;
+}
+
 // A function of two floats. What was rounded is not computed with further.
 Known ComputeFloat(ExprOp op, const KnownElement& a, const KnownElement& b) {
   if (!IsExact(a) || !IsExact(b)) return std::nullopt;
@@ -144,7 +157,8 @@ Known ComputeFloat(ExprOp op, const KnownElement& a, const KnownElement& b) {
     return Quotient(a.numerator * b.numerator, a.denominator * b.denominator);
   }
   if (op == ExprOp::kDiv) {
-    if (!b.numerator.is_constant() || b.numerator.constant() <= 0) return std::nullopt;
+    if (!b.numerator.is_constant()) return SmallQuotient(a, b);
+    if (b.numerator.constant() <= 0) return std::nullopt;
     return Quotient(a.numerator * Dim(b.denominator), a.denominator * b.numerator.constant());
   }
   const int64_t denominator = std::max(a.denominator, b.denominator);
@@ -211,13 +225,13 @@ void SymbolicValues::Set(BufferId buffer, Dims elements) {
 }
 
 std::optional<Dims> SymbolicValues::Find(const Operand& operand) const {
-  if (!IsIntegral(operand.type())) return std::nullopt;
+  if (!IsFollowed(operand.type())) return std::nullopt;
   Dims elements;
   bool all_known = true;
   bool is_small = ForEachPoint(operand.shape, [&](const std::vector<int64_t>& coordinates) {
     Known element;
     if (all_known) element = Element(operand.view, coordinates);
-    if (element) {
+    if (element && element->denominator == 1) {
       elements.push_back(element->numerator);
     } else {
       all_known = false;

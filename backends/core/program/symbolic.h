@@ -34,7 +34,7 @@ class SymbolicValues {
   void Observe(const Step& step);
   // Notes element values of a buffer directly (the numbers read by a Cut).
   void Set(BufferId buffer, Dims elements);
-  // The elements of an operand of integer or bool type, row-major; nothing if any is not known.
+  // The elements of an operand, row-major; nothing if any is not known or known to be no integer.
   std::optional<Dims> Find(const Operand& operand) const;
 
  private:

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace onnxifi::program {
@@ -215,6 +216,29 @@ TEST_F(SymbolicTest, RoundsQuotientsAsFloatsDo) {
   EXPECT_EQ(find(7, 0.5, ExprOp::kFloor), Dim(14));
   EXPECT_EQ(find(9, 3, ExprOp::kCeil), Dim(3));
   EXPECT_EQ(find(10, 3, ExprOp::kCeil), Dim(4));
+}
+
+TEST_F(SymbolicTest, FindsFloatsThatAreIntegers) {
+  // As exporters scale an image: floor(extent * scale) / extent.
+  const auto scale_of = [&](Dim extent, double scale) {
+    Operand whole = AddTemporary(ElementType::kFloat32, {});
+    Emit(whole, {}, Cast(DimExpr(program.exprs, extent), ElementType::kFloat32));
+    Operand product = AddTemporary(ElementType::kFloat32, {});
+    Expr read = Load(program.exprs, ElementType::kFloat32, 0);
+    Emit(product, {whole.view},
+         Unary(ExprOp::kFloor, read * Constant(program.exprs, ElementType::kFloat32, scale)));
+    Operand quotient = AddTemporary(ElementType::kFloat32, {});
+    Emit(quotient, {product.view, whole.view},
+         read / Load(program.exprs, ElementType::kFloat32, 1));
+    const std::optional<Dims> found = values.Find(quotient);
+    return found ? std::optional<Dim>(found->front()) : std::nullopt;
+  };
+  EXPECT_EQ(scale_of(Dim(7), 2), Dim(2));
+  EXPECT_EQ(scale_of(Dim(8), 1.5), std::nullopt) << "12 / 8";
+  EXPECT_EQ(scale_of(n, 2), Dim(2));
+  EXPECT_EQ(scale_of(n, 8), Dim(8));
+  EXPECT_EQ(scale_of(n, 0.5), std::nullopt) << "an odd extent is rounded";
+  EXPECT_EQ(scale_of(n, 9), std::nullopt) << "larger than the quotients that are looked for";
 }
 
 TEST_F(SymbolicTest, DoesNotComputeWithRoundedFloats) {

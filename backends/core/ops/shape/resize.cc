@@ -82,6 +82,15 @@ Status ScaleByInput(Lowering& lowering, int input, std::vector<ResizedAxis>& axe
     }
     return base::Ok();
   }
+  if (const std::optional<Dims> scales = lowering.Integers(input);
+      scales &&
+      std::ranges::all_of(*scales, [](const Dim& scale) { return scale.is_constant(); })) {
+    for (size_t k = 0; k < axes.size(); ++k) {
+      ONNXIFI_RETURN_IF_ERROR(
+          SetScale(lowering, static_cast<float>((*scales)[k].constant()), axes[k]));
+    }
+    return base::Ok();
+  }
   const int count = static_cast<int>(axes.size());
   StepBuilder map(lowering, {Dim(count)});
   Expr in = map.Extent(1);

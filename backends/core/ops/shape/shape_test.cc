@@ -6,9 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "backends/core/graph/testing/graph_builder.h"
 #include "backends/core/ops/lower_graph.h"
 #include "backends/core/ops/testing/run_operator.h"
 
@@ -378,6 +380,48 @@ TEST(ResizeTest, ScalesSymbolicExtentsAsFloat32Does) {
       ASSERT_TRUE(out.ok()) << out.status().Text();
       EXPECT_EQ((*out)[0].extents(), (Extents{want})) << scale << " of " << in;
     }
+  }
+}
+
+// What PyTorch 1.0 to 1.2 write for an image that is made twice as large: the scales are
+// floor(extent * 2.0) / extent. Known before a run, whether the extents are numbers or symbols.
+TEST(ResizeTest, TakesScalesThatAreQuotientsOfExtents) {
+  for (const int64_t declared : {-1, 2}) {
+    graph::testing::GraphBuilder builder("g");
+    graph::Type type{.kind = graph::Type::Kind::kTensor, .element = ElementType::kFloat32};
+    type.extents = {{1, ""}, {1, ""}, {declared, "H"}, {declared, "W"}};
+    const graph::ValueId x = builder.AddInput("x", type);
+    const auto floats = [&](const Extents& extents, const std::vector<double>& numbers) {
+      return builder.AddConstant(MakeTensor(ElementType::kFloat32, extents, numbers));
+    };
+    const graph::ValueId shape = builder.AddNode("Shape", 1, {x});
+    graph::ValueIds scales = {floats({2}, {1, 1})};
+    for (const double axis : {2, 3}) {
+      const graph::ValueId extent = builder.AddNode(
+          "Cast", 9,
+          {builder.AddNode(
+              "Gather", 1,
+              {shape, builder.AddConstant(MakeTensor(ElementType::kInt64, {}, {axis}))},
+              {{"axis", int64_t{0}}})},
+          {{"to", int64_t{1}}});
+      const graph::ValueId larger =
+          builder.AddNode("Floor", 6, {builder.AddNode("Mul", 7, {extent, floats({}, {2})})});
+      scales.push_back(builder.AddNode("Unsqueeze", 1,
+                                       {builder.AddNode("Div", 7, {larger, extent})},
+                                       {{"axes", std::vector<int64_t>{0}}}));
+    }
+    builder.SetOutputs({builder.AddNode(
+        "Upsample", 9, {x, builder.AddNode("Concat", 4, scales, {{"axis", int64_t{0}}})},
+        {{"mode", std::string("nearest")}})});
+    const auto out =
+        RunGraph(builder.Take(), {MakeTensor(ElementType::kFloat32, {1, 1, 2, 2}, Count(4))},
+                 [](program::Program& program) {
+                   EXPECT_TRUE(std::ranges::none_of(program.steps, program::IsRunByExecution));
+                 });
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_EQ((*out)[0].extents(), (Extents{1, 1, 4, 4}));
+    EXPECT_THAT(Numbers((*out)[0]), ElementsAreArray(std::vector<double>{0, 0, 1, 1, 0, 0, 1, 1, 2,
+                                                                         2, 3, 3, 2, 2, 3, 3}));
   }
 }
 
