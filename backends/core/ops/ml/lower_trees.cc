@@ -21,8 +21,12 @@ namespace {
 using tensor::Tensor;
 using Aggregate = Trees::Aggregate;
 
-// How many comparisons one step makes of a way; more make its source longer and nothing faster.
-constexpr int64_t kLevelsPerStep = 8;
+// How many comparisons one step makes of a way; more make its source longer and nothing faster. But
+// a kernel may have a copy of the tables: deep trees, which have many nodes, get longer steps.
+int64_t LevelsPerStep(int64_t depth) {
+  constexpr int64_t kFew = 8, kMany = 256, kSteps = 16;
+  return std::clamp(depth / kSteps, kFew, kMany);
+}
 
 template <typename T>
 Operand ConstantTable(Lowering& lowering, ElementType type, tensor::Extents extents,
@@ -109,9 +113,10 @@ Operand TakeFirstLevels(Lowering& lowering, const WayDown& way, Operand roots, D
   roots = program::InsertAxis(roots, 0);
   Shape shape = roots.shape;
   shape[0] = row_count;
+  const int64_t levels_per_step = LevelsPerStep(levels);
   Operand entries{program::BroadcastTo(roots, shape), shape};
   while (levels > left) {
-    const int64_t now = std::min(levels - left, kLevelsPerStep);
+    const int64_t now = std::min(levels - left, levels_per_step);
     StepBuilder map(lowering, shape);
     const Expr entry = Cast(map.ReadView(entries.view), ElementType::kInt64);
     entries = map.WriteMap(way.Go(map, map.Coordinate(0), entry, now), ElementType::kInt32);
@@ -201,7 +206,7 @@ Operand LowerByTarget(Lowering& lowering, const Operand& rows, const Trees& tree
       TakeFirstLevels(lowering, way,
                       ConstantTable<int32_t>(lowering, ElementType::kInt32,
                                              {trees.target_count, trees_per_target}, roots),
-                      rows.shape[0], levels, std::min(levels, kLevelsPerStep));
+                      rows.shape[0], levels, std::min(levels, LevelsPerStep(levels)));
   StepBuilder reduce(lowering, entries.shape);
   const Expr entry = Cast(reduce.ReadView(entries.view), ElementType::kInt64);
   const Expr leaf = way.Go(reduce, reduce.Coordinate(0), entry, levels);

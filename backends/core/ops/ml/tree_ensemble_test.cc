@@ -119,6 +119,52 @@ TEST(TreeEnsembleTest, ReachesTheLeavesOfEveryTree) {
 }
 
 // Sets of any size, of which some have members that float16 lacks, and what is near the members.
+// A chain: node k compares with k, and leads to leaf k or on. Devices may hold tables for each
+// step.
+TEST(TreeEnsembleTest, DeepTreesTakeFewSteps) {
+  constexpr int64_t kDepth = 700;
+  std::vector<double> splits(kDepth), modes(kDepth, 0), weights(kDepth + 1);
+  std::vector<int64_t> features(kDepth, 0), on_true(kDepth), on_false(kDepth);
+  std::vector<int64_t> true_leafs(kDepth, 1), false_leafs(kDepth, 0), targets(kDepth + 1, 0);
+  std::iota(splits.begin(), splits.end(), 0);
+  std::iota(weights.begin(), weights.end(), 0);
+  std::iota(on_true.begin(), on_true.end(), 0);
+  std::iota(on_false.begin(), on_false.end(), 1);
+  false_leafs.back() = 1;
+  graph::Type type;
+  type.kind = graph::Type::Kind::kTensor;
+  type.element = ElementType::kFloat32;
+  type.extents = {{4, ""}, {1, ""}};
+  const auto list = [](const std::vector<double>& numbers, ElementType element) {
+    return MakeTensor(element, {static_cast<int64_t>(numbers.size())}, numbers);
+  };
+  graph::Graph graph;
+  const graph::ValueId x = graph.AddValue({.name = "x", .type = type});
+  const graph::ValueId y = graph.AddValue({.name = "y", .type = {}});
+  graph.inputs = {x};
+  graph.outputs = {y};
+  graph::Node node{.op_type = "TreeEnsemble", .domain = "ai.onnx.ml", .since_version = 5};
+  node.attributes = {{"n_targets", int64_t{1}},
+                     {"tree_roots", std::vector<int64_t>{0}},
+                     {"nodes_featureids", features},
+                     {"nodes_splits", list(splits, ElementType::kFloat32)},
+                     {"nodes_modes", list(modes, ElementType::kUint8)},
+                     {"nodes_truenodeids", on_true},
+                     {"nodes_falsenodeids", on_false},
+                     {"nodes_trueleafs", true_leafs},
+                     {"nodes_falseleafs", false_leafs},
+                     {"leaf_targetids", targets},
+                     {"leaf_weights", list(weights, ElementType::kFloat32)}};
+  node.inputs = {x};
+  node.outputs = {y};
+  graph.nodes = {node};
+  const auto out =
+      RunGraph(graph, {MakeTensor(ElementType::kFloat32, {4, 1}, {-1, 0.5, 333.5, 9999})},
+               [](program::Program& program) { EXPECT_LE(program.steps.size(), 20u); });
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(0, 1, 334, kDepth));
+}
+
 TEST(TreeEnsembleTest, FindsMembersOfSets) {
   std::mt19937 random(53);
   for (const ElementType type :
