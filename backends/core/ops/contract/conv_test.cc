@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/core/graph/testing/graph_builder.h"
 #include "backends/core/ops/testing/run_operator.h"
 
 namespace onnxifi::ops {
@@ -138,8 +139,77 @@ INSTANTIATE_TEST_SUITE_P(Attributes, ConvTest,
                                            ConvCase{4, 6, 2, 7, 2, 1, 3, 2, 1, ""},
                                            ConvCase{3, 3, 3, 6, 3, 1, 2, 0, 2, ""},
                                            ConvCase{2, 2, 1, 5, 1, 3, 1, 0, 0, ""},
+                                           ConvCase{3, 3, 3, 6, 2, 2, 1, 0, 0, ""},
+                                           ConvCase{2, 2, 2, 5, 1, 1, 1, 0, 0, ""},
+                                           ConvCase{2, 2, 2, 6, 2, 2, 1, 1, 1, ""},
                                            ConvCase{2, 4, 2, 6, 4, 2, 1, 0, 0, "SAME_UPPER"},
                                            ConvCase{2, 4, 1, 7, 2, 3, 2, 0, 0, "SAME_LOWER"}));
+
+struct TapsCase {
+  int64_t channels, per_group, extent, kernel, stride, pad_begin, pad_end, output_padding;
+  bool is_map = true;
+};
+
+// Along one axis, and along the middle one of three.
+TEST(ConvTransposeTest, SumsOfFewTapsOfOneChannelAreAMap) {
+  for (const TapsCase& c :
+       {TapsCase{2, 1, 5, 4, 2, 1, 1, 0}, TapsCase{1, 3, 4, 5, 2, 0, 0, 0},
+        TapsCase{3, 1, 6, 9, 1, 4, 4, 0}, TapsCase{2, 2, 4, 7, 3, 2, 3, 0},
+        TapsCase{2, 1, 3, 12, 2, 0, 5, 0}, TapsCase{2, 1, 4, 3, 3, 2, 0, 0},
+        TapsCase{2, 1, 4, 4, 2, 1, 1, 1, false}, TapsCase{2, 1, 4, 2, 3, 0, 0, 0, false}}) {
+    for (const int64_t others : {1, 2}) {
+      const int64_t out =
+          c.stride * (c.extent - 1) + c.kernel - c.pad_begin - c.pad_end + c.output_padding;
+      const std::vector<double> x = Numbers(c.channels * c.extent * others * others, 1);
+      const std::vector<double> w = Numbers(c.channels * c.per_group * c.kernel, 2);
+      const std::vector<double> bias = Numbers(c.channels * c.per_group, 4);
+      std::vector<double> expected(c.channels * c.per_group * out * others * others, 0);
+      for (int64_t m = 0; m < c.channels * c.per_group; ++m) {
+        for (int64_t other = 0; other < others * others; ++other) {
+          const auto place = [&](int64_t channel, int64_t at, int64_t extent) {
+            return ((channel * others + other / others) * extent + at) * others + other % others;
+          };
+          for (int64_t k = 0; k < out; ++k) expected[place(m, k, out)] = bias[m];
+          for (int64_t k = 0; k < c.extent * c.kernel; ++k) {
+            const int64_t at = k / c.kernel * c.stride + k % c.kernel - c.pad_begin;
+            if (at < 0 || at >= out) continue;
+            expected[place(m, at, out)] +=
+                x[place(m / c.per_group, k / c.kernel, c.extent)] * w[m * c.kernel + k % c.kernel];
+          }
+        }
+      }
+      graph::testing::GraphBuilder builder("g");
+      graph::Type type;
+      type.kind = graph::Type::Kind::kTensor;
+      type.element = ElementType::kFloat32;
+      type.extents = {{1, ""}, {c.channels, ""}, {others, ""}, {c.extent, ""}, {others, ""}};
+      const auto given = [&](const tensor::Extents& extents, const std::vector<double>& numbers) {
+        return builder.AddConstant(MakeTensor(ElementType::kFloat32, extents, numbers));
+      };
+      const graph::ValueId input = builder.AddInput("x", type);
+      builder.SetOutputs(
+          {builder.AddNode("ConvTranspose", 11,
+                           {input, given({c.channels, c.per_group, 1, c.kernel, 1}, w),
+                            given({c.channels * c.per_group}, bias)},
+                           {{"group", c.channels},
+                            {"strides", Ints{1, c.stride, 1}},
+                            {"pads", Ints{0, c.pad_begin, 0, 0, c.pad_end, 0}},
+                            {"output_padding", Ints{0, c.output_padding, 0}}})});
+      const auto result = RunGraph(
+          builder.Take(),
+          {MakeTensor(ElementType::kFloat32, {1, c.channels, others, c.extent, others}, x)},
+          [&](program::Program& program) {
+            for (const program::Step& step : program.steps) {
+              EXPECT_EQ(step.As<program::Contract>() == nullptr, c.is_map);
+            }
+          });
+      ASSERT_TRUE(result.ok()) << result.status().Text();
+      EXPECT_EQ((*result)[0].extents(),
+                (tensor::Extents{1, c.channels * c.per_group, others, out, others}));
+      EXPECT_EQ(ops::Numbers((*result)[0]), expected) << c.kernel << " by " << c.stride;
+    }
+  }
+}
 
 TEST(ConvRefusalTest, NamesWhatDisagrees) {
   OneNode node{
