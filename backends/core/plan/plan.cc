@@ -30,8 +30,10 @@ using program::Host;
 using program::Program;
 using program::Step;
 
-// Bindings kept per plan, whatever their size; a decoder meets a new one per token.
+// Bindings kept per plan, whatever their size; a decoder meets a new one per token. Of a plan with
+// more segments, those of this many shapes.
 constexpr size_t kMaxCachedBindings = 128;
+constexpr size_t kCachedShapes = 2;
 // Bindings of few steps, as those of a loop's body, are kept beyond that number while all together
 // have no more steps than these; what ends a segment counts as one.
 constexpr size_t kMaxCachedSteps = 4096;
@@ -410,8 +412,8 @@ Result<std::shared_ptr<const SegmentBinding>> Plan::Bind(
   std::lock_guard lock(mutex_);
   if (cache_.contains(key)) return binding;
   if (segment == 0) ++counters_.bindings;
-  while (cached_.size() >= kMaxCachedBindings &&
-         cached_steps_ + CountSteps(*binding) > kMaxCachedSteps) {
+  const size_t kept = std::max(kMaxCachedBindings, kCachedShapes * segments_.size());
+  while (cached_.size() >= kept && cached_steps_ + CountSteps(*binding) > kMaxCachedSteps) {
     // At random: the oldest would be the one that a loop over more positions than the cache holds
     // needs next, in every iteration.
     TakeOut(eviction_random_() % cached_.size());

@@ -355,6 +355,33 @@ TEST(PlanTest, SeriesBeyondTheCacheStillFindsBindings) {
   EXPECT_LT(repeated, 1300u) << "the oldest binding is not the one that goes";
 }
 
+TEST(PlanTest, KeepsAllSegmentsOfAShape) {
+  ProgramMaker maker;
+  const Dim n = NewSymbol(maker, "N");
+  const Dim s = NewSymbol(maker, "S", /*is_data=*/true);
+  Operand x = maker.Input({n});
+  constexpr int kSegments = 600, kSteps = 8;  // more than 4096 steps
+  for (int segment = 0; segment < kSegments; ++segment) {
+    for (int step = 0; step < kSteps; ++step) x = maker.Map({n}, {x}, Same);
+    AddCut(maker, maker.Map({1}, {}, Zero), s);
+  }
+  maker.Output(maker.Map({n}, {x}, Same));
+  NotingDevice device;
+  device.builds_left = kSegments * (kSteps + 1) + 1;
+  Counters counters;
+  const auto plan = *Plan::Create(maker.program, device, counters);
+  const auto bind_all = [&](int64_t extent) {
+    for (int segment = 0; segment <= kSegments; ++segment) {
+      EXPECT_TRUE(plan->Bind(segment, {extent, 0}).ok());
+    }
+    return device.bound_domains.size();
+  };
+  bind_all(3);
+  const size_t bound = bind_all(4);
+  bind_all(3);
+  EXPECT_EQ(bind_all(4), bound);
+}
+
 TEST(PlanTest, TakesSymbolsFromTheInputs) {
   ProgramMaker maker;
   const Dim n = NewSymbol(maker, "N");
