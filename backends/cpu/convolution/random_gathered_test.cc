@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/convolution/recipe.h"
 #include "backends/cpu/convolution/step_axes.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/processor/testing/each_target.h"
@@ -266,6 +267,38 @@ class RandomGathered : private FloatStep {
   int activation_ = 0;
 };
 
+// 64 windows of three pixels with 64 channels, each `stride` pixels behind the one before.
+class WindowsApart : private FloatStep {
+ public:
+  explicit WindowsApart(int64_t stride) : FloatStep(/*seed=*/1) {
+    constexpr int64_t kWindows = 64, kIn = 64, kOut = 32, kTaps = 3;
+    const int64_t length = (kWindows - 1) * stride + kTaps;
+    AddRead(length * kIn, Kind::kTemporary, {length * kIn, 1, kIn});
+    AddRead(kOut * kIn * kTaps, Kind::kConstant, {kIn * kTaps, kTaps, 1});
+    Contract contract;
+    contract.form = Contract::Form::kConv;
+    contract.inner = {kIn, kTaps};
+    contract.a_spatial = {length};
+    contract.pads_begin = {0};
+    contract.strides = {stride};
+    contract.dilations = {1};
+    contract.a_prologue = Load(program_.exprs, kFloat, 0).id();
+    contract.b_prologue = Load(program_.exprs, kFloat, 1).id();
+    contract.roots = {program::Accumulator(program_.exprs, kFloat).id()};
+    step_.body = contract;
+    step_.domain = {1, kOut, kWindows};
+    AddWrite(kWindows * kOut, {kWindows * kOut, 1, kOut});
+  }
+
+  std::string Detail(Device& device) {
+    const auto recipe = convolution::SelectGathered({program_, step_});
+    EXPECT_TRUE(recipe.ok()) << recipe.status().Text();
+    std::string detail;
+    Run(device, **recipe, detail);
+    return detail;
+  }
+};
+
 // How many were bound which way.
 struct Counts {
   int slabs = 0, in_place = 0, planes = 0;
@@ -354,6 +387,16 @@ TEST(RandomGatheredTest, PlanesAgreeOnEveryInstructionSet) {
     Compare(/*threads=*/2, 1000, 1005, counts, Form::kPlanes);
   });
   EXPECT_GE(counts.planes, 3);
+}
+
+// Windows whole pages apart share one set of the L1 cache, so that copies of them are faster.
+TEST(GatheredTest, ReadsNoWindowsInPlaceThatArePagesApart) {
+  auto device = Device::Create(std::make_shared<threads::ThreadPool>(1), base::Log());
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  EXPECT_THAT(WindowsApart(/*stride=*/15).Detail(**device), ::testing::StartsWith("in place"));
+  EXPECT_THAT(WindowsApart(/*stride=*/17).Detail(**device), ::testing::StartsWith("in place"));
+  EXPECT_THAT(WindowsApart(/*stride=*/16).Detail(**device), ::testing::StartsWith("chunks of"));
+  EXPECT_THAT(WindowsApart(/*stride=*/32).Detail(**device), ::testing::StartsWith("chunks of"));
 }
 
 // Depths of several blocks and chunks of several panels of outputs, whatever the processor has.
