@@ -252,6 +252,18 @@ class OutputTest(unittest.TestCase):
         for device in ("cpu", "auto"):
             numpy.testing.assert_array_equal(session(made, device)(x=numpy.ones((2, 3), numpy.float32))["y"], numpy.full((2, 3), 2))
 
+    def test_run_that_fails_on_its_data(self):
+        for outputs, names in (([tensor("y", [])], ["y"]), ([tensor("y", []), tensor("r", ["k"])], ["y", "r"])):
+            made = model(
+                [node("Reshape", ["x", "shape"], ["r"]), node("ReduceSum", ["r"], ["y"], keepdims=0)],
+                [tensor("x", ["n"]), tensor("shape", [1], INT64)], outputs,
+            )
+            opened, x = session(made), numpy.ones(6, numpy.float32)
+            self.assertEqual(opened.run(["y"], {"x": x, "shape": [6]})[0], 6)
+            with self.assertRaisesRegex(onnxifi.UnavailableError, "^running: Reshape"):
+                opened.run(names, {"x": x, "shape": [4]})
+            self.assertEqual(opened.run(["y"], {"x": x, "shape": [6]})[0], 6)
+
     def test_results_of_a_run_stay_when_the_next_comes(self):
         opened = session(add_one())
         first = opened(x=_X)["y"]
@@ -379,7 +391,8 @@ class LifetimeTest(unittest.TestCase):
 
         def use(count):
             for _ in range(count):
-                numbers.run(None, {"x": _X})
+                for _ in range(10):
+                    numbers.run(None, {"x": _X})
                 texts.run(None, {"x": ["a" * 1000]})
 
         use(500)
