@@ -13,8 +13,8 @@ DENSE = 0x101  # of flags.num: C-contiguous and aligned
 # Of DLPack: the device types whose memory the host reads (CPU, pinned), and numpy's kinds by code.
 _HOST_DEVICES = (1, 3, 11)
 _CODES = {
-    (0, 8): "int8", (0, 16): "int16", (0, 32): "int32", (0, 64): "int64", (0, 4): "int4", (0, 2): "int2",
-    (1, 8): "uint8", (1, 16): "uint16", (1, 32): "uint32", (1, 64): "uint64", (1, 4): "uint4", (1, 2): "uint2",
+    (0, 8): "int8", (0, 16): "int16", (0, 32): "int32", (0, 64): "int64",
+    (1, 8): "uint8", (1, 16): "uint16", (1, 32): "uint32", (1, 64): "uint64",
     (2, 16): "float16", (2, 32): "float32", (2, 64): "float64", (4, 16): "bfloat16",
     (5, 64): "complex64", (5, 128): "complex128", (6, 8): "bool",
     (10, 8): "float8_e4m3fn", (11, 8): "float8_e4m3fnuz", (12, 8): "float8_e5m2", (13, 8): "float8_e5m2fnuz",
@@ -44,12 +44,6 @@ class _Tensor(ctypes.Structure):
     ]
 
 
-class _Lent(ctypes.Structure):
-    """Memory of another's tensor; its capsule is kept as an attribute, and with it the tensor."""
-
-    _fields_ = [("first", ctypes.c_uint8)]
-
-
 _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
@@ -69,24 +63,32 @@ def from_dlpack(tensor, name):
         raise make_error("INVALID_MEMORY_LOCATION", f"Input '{name}' is not given by DLPack: {fault}") from fault
     described = _Tensor.from_address(_get_pointer(capsule, b"dltensor"))
     dtype_name = _CODES.get((described.code, described.bits)) if described.lanes == 1 else None
-    if dtype_name is None or described.bits < 8:
+    if dtype_name is None:
         raise make_error(
             "UNSUPPORTED_DATATYPE",
             f"Input '{name}' has elements of DLPack's code {described.code} with {described.bits} bits, which no tensor here has.",
         )
     dtype = element_types.dtype_of(element_types.number_of_name(dtype_name))
     shape = tuple(described.shape[: described.ndim])
-    strides = None
-    if described.strides:
-        strides = tuple(stride * dtype.itemsize for stride in described.strides[: described.ndim])
     if 0 in shape:
         return numpy.empty(shape, dtype)
-    last = sum((extent - 1) * step for extent, step in zip(shape, strides)) if strides else 0
-    size = (last + dtype.itemsize) if strides else dtype.itemsize * int(numpy.prod(shape, dtype=numpy.int64))
-    memory = (ctypes.c_uint8 * size).from_address(described.data + described.byte_offset)
-    lent = numpy.frombuffer(memory, numpy.uint8)
-    memory.capsule = capsule
-    return numpy.ndarray(shape, dtype, lent, 0, strides)
+    if described.strides:
+        steps = [stride * dtype.itemsize for stride in described.strides[: described.ndim]]
+    else:
+        steps = _dense_steps(shape, dtype.itemsize)
+    reaches = [(extent - 1) * step for extent, step in zip(shape, steps)]
+    before = sum(reach for reach in reaches if reach < 0)
+    size = sum(reach for reach in reaches if reach > 0) - before + dtype.itemsize
+    memory = (ctypes.c_uint8 * size).from_address(described.data + described.byte_offset + before)
+    memory.capsule = capsule  # and with it the tensor
+    return numpy.ndarray(shape, dtype, memory, -before, steps)
+
+
+def _dense_steps(shape, itemsize):
+    steps = [itemsize]
+    for extent in reversed(shape[1:]):
+        steps.append(steps[-1] * extent)
+    return steps[::-1] if shape else []
 
 
 def as_input(name, given, number):

@@ -70,6 +70,7 @@ class Graph:
 
     def release(self):
         self._release()
+        self._backend = None
 
     def infer_output_shapes(self, count, descriptors):
         """The status, and (name, element type, extents or None) of each output; -1: known after a run."""

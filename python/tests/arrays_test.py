@@ -2,7 +2,9 @@
 """Tests of onnxifi.arrays: tensors of other packages, by DLPack."""
 
 import gc
+import math
 import unittest
+import unittest.mock
 import weakref
 
 import numpy
@@ -37,7 +39,7 @@ class DlpackTest(unittest.TestCase):
 
     def test_strides_are_followed_by_a_copy(self):
         source = numpy.arange(24, dtype=numpy.float32).reshape(4, 6)
-        for view in (source[:, ::2], source.T, source[1:3, 1:4], source[:0], source[2, 3]):
+        for view in (source[:, ::2], source.T, source[1:3, 1:4], source[:0], source[2, 3], source[::-1, ::2]):
             array = arrays.as_input("x", Tensor(numpy.asarray(view)), 1)
             numpy.testing.assert_array_equal(array, view)
             self.assertTrue(array.flags.c_contiguous)
@@ -56,6 +58,16 @@ class DlpackTest(unittest.TestCase):
         del array
         gc.collect()
         self.assertIsNone(gone())
+
+    def test_tensor_that_tells_no_strides(self):
+        # As older packages do where elements lie densely.
+        for shape in ((), (5,), (2, 3, 4)):
+            source = numpy.arange(24, dtype=numpy.float32)[: math.prod(shape)].reshape(shape)
+            capsule = source.__dlpack__()
+            arrays._Tensor.from_address(arrays._get_pointer(capsule, b"dltensor")).strides = None
+            tensor = unittest.mock.Mock(spec=["__dlpack__", "__dlpack_device__"])
+            tensor.__dlpack__, tensor.__dlpack_device__ = (lambda given=capsule: given), lambda: (1, 0)
+            numpy.testing.assert_array_equal(arrays.from_dlpack(tensor, "x"), source)
 
     def test_other_devices_and_types_are_refused(self):
         with self.assertRaisesRegex(onnxifi.UnsupportedError, "lies on a device"):

@@ -2,6 +2,7 @@
 """Tests of onnxifi.Session: what it takes, what it gives, what it says, and what it leaves behind."""
 
 import gc
+import pathlib
 import sys
 import tempfile
 import threading
@@ -365,6 +366,20 @@ class LifetimeTest(unittest.TestCase):
             opened.bind({"x": _X})
         with self.assertRaisesRegex(onnxifi.InvalidError, "closed"):
             opened.explain()
+
+    def test_last_session_ends_the_threads_of_the_device(self):
+        gc.collect()
+        threads = pathlib.Path("/proc/self/task")
+        before = len(list(threads.iterdir()))
+        first, second = session(DIGITS), session(DIGITS)
+        self.assertIs(first.device.backend(), second.device.backend())
+        image = numpy.zeros((64, 1, 8, 8), numpy.float32)
+        for opened in (first, second):
+            opened(image=image)
+        first.close()
+        numpy.testing.assert_array_equal(second(image=image)["scores"].shape, (64, 10))
+        second.close()
+        self.assertLessEqual(len(list(threads.iterdir())), before)
 
     def test_many_sessions_leave_nothing(self):
         weight = numpy_helper.from_array(numpy.ones((512, 512), numpy.float32), "w")  # 1 MiB
