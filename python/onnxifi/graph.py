@@ -36,16 +36,17 @@ def describe(tensors, memory_type=interface.MEMORY_TYPE_CPU):
 
 
 class Graph:
-    """A model on a device. `content` is the bytes of the model: an object with an address for ctypes."""
+    """A model on a device. `content` is the bytes of the model: an object with an address for ctypes. `weights` are
+    (count, descriptors)."""
 
-    def __init__(self, device, content, size_bytes, properties=_NO_PROPERTIES, takes_values=False):
+    def __init__(self, device, content, size_bytes, properties=_NO_PROPERTIES, takes_values=False, weights=(0, None)):
         library = device.library
         self._backend = device.backend()
         self._library, self._device = library, device
         self.takes_values = takes_values
         self.handle = ctypes.c_void_p()
         self.status = library.find("onnxInitGraph")(
-            self._backend.handle, properties, size_bytes, content, 0, None, ctypes.byref(self.handle)
+            self._backend.handle, properties, size_bytes, content, *weights, ctypes.byref(self.handle)
         )
         if not reports.runs(self.status):
             raise make_error(self.status, library.sentence() or "The library gives no reason.")

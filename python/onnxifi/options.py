@@ -13,6 +13,8 @@ from .errors import make_error
 class GraphOptions:
     """As GraphOptions of onnxifi.hpp; docs/user_guide.md explains them."""
 
+    # {name: array}: inputs of the model that become weights. They are copied, and are no longer inputs to give.
+    weights: dict | None = None
     # Folder of the model's external data.
     base_folder: str | None = None
     # Runs record their steps for Session.profile.

@@ -70,6 +70,7 @@ class Session:
         content, folder, is_mapped, is_lasting = _read_model(model)
         outline = ModelOutline(content)
         self.inputs, self.outputs = outline.inputs, outline.outputs
+        self._weights = self._take_weights(chosen.weights or {})
         if chosen.base_folder is None and folder is not None and self._device.takes("BASE_FOLDER"):
             chosen.base_folder = folder
         if chosen.lasting_model is None:
@@ -95,7 +96,24 @@ class Session:
 
     def _make_graph(self, takes_values):
         properties, _kept = options.make_properties(self._options, self._device, self._nodes, takes_values)
-        return Graph(self._device, self._content, self._size_bytes, properties, takes_values)
+        weights = describe([(name, number, shape, address_of(array)) for name, number, shape, array in self._weights])
+        return Graph(
+            self._device, self._content, self._size_bytes, properties, takes_values, (len(self._weights), weights)
+        )
+
+    def _take_weights(self, weights):
+        """(name, element type, shape, array) of the weights, whose inputs are no longer among `inputs`."""
+        declared = {value.name: value.element_type for value in self.inputs}
+        taken = []
+        for name, given in weights.items():
+            if not declared.get(name):
+                names = ", ".join(f"'{known}'" for known, number in declared.items() if number) or "none"
+                raise make_error("UNIDENTIFIED_NAME", f"'{name}' is no input that can become a weight; there are {names}.")
+            array = arrays.as_input(name, given, declared[name])
+            packed = element_types.pack(array, declared[name]) if element_types.is_packed(declared[name]) else array
+            taken.append((name, declared[name], array.shape, packed))
+        self.inputs = [value for value in self.inputs if value.name not in weights]
+        return taken
 
     def _open_graph(self):
         """A graph that takes values of any kind gives outputs, too, whose extents only a run tells, and runs on

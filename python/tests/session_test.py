@@ -48,6 +48,19 @@ class ModelTest(unittest.TestCase):
         made = model([node("Add", ["x", "one"], ["y"])], [tensor("x", [2]), tensor("one", [])], [tensor("y", [2])], [one])
         self.assertEqual([value.name for value in session(made).inputs], ["x"])
 
+    def test_inputs_become_weights(self):
+        made = model([node("MatMul", ["x", "w"], ["y"])], [tensor("x", ["n", 4]), tensor("w", [4, 2])], [tensor("y", ["n", 2])])
+        w = numpy.arange(8, dtype=numpy.float32).reshape(4, 2)
+        given = w.copy()
+        for device in ("cpu", "auto"):
+            opened = session(made, device, weights={"w": given})
+            self.assertEqual([value.name for value in opened.inputs], ["x"])
+            given[:] = 0  # they are copied
+            numpy.testing.assert_allclose(opened(x=_X)["y"], _X @ w, rtol=1e-6)
+            given[:] = w
+        with self.assertRaisesRegex(onnxifi.MismatchError, "'v' is no input that can become a weight; there are 'x', 'w'"):
+            session(made, weights={"v": w})
+
     def test_external_data_is_found_beside_the_file(self):
         weight = numpy.arange(2048, dtype=numpy.float32)
         made = model(
