@@ -5,6 +5,7 @@
 // open, is 0: exporters write a bag of embeddings as means of slices, some of them empty.
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "backends/core/ops/elementwise/broadcast.h"
@@ -28,7 +29,13 @@ Result<AxisList> ReducedAxes(Lowering& lowering, int rank) {
   if (!HasAxesInput(lowering)) {
     if (const std::vector<int64_t>* given = lowering.Ints("axes")) axes = ToDims(*given);
   } else if (lowering.Has(1)) {
-    ONNXIFI_ASSIGN_OR_RETURN(axes, lowering.IntegersOrRuntime(1));
+    // The declared rank of a result that keeps no reduced axis tells how many these are.
+    std::optional<int64_t> count;
+    if (const std::optional<int> declared = lowering.DeclaredRank(0);
+        lowering.Int("keepdims", 1) == 0 && declared && *declared < rank) {
+      count = rank - *declared;
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(axes, lowering.IntegersOrRuntime(1, count));
   }
   if (axes.empty() && lowering.Int("noop_with_empty_axes", 0) == 0) {
     for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);

@@ -17,10 +17,11 @@ namespace {
 Result<Dims> GivenExtents(Lowering& lowering) {
   const int rank = lowering.In(0).rank();
   const Operand& given = lowering.In(1);
-  const std::optional<int64_t> declared = lowering.DeclaredRank(0);
+  std::optional<int64_t> declared = lowering.DeclaredRank(0);
   const bool is_open = given.rank() == 1 && !given.shape[0].is_constant();
   if (!is_open || declared != rank || !tensor::IsSigned(given.type())) {
-    return lowering.IntegersOrRuntime(1, declared != rank ? declared : std::nullopt);
+    if (declared && *declared <= rank) declared.reset();
+    return lowering.IntegersOrRuntime(1, declared);
   }
   const Dim count = given.shape[0];
   ONNXIFI_RETURN_IF_ERROR(lowering.Require(Less(count, rank + 1), Code::kMismatchingShape,

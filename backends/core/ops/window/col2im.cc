@@ -4,6 +4,8 @@
 // pixel: of blocks of known extents a Map for each remainder of the strides, or one for all
 // where these are many; of others a Reduce over all positions within a block.
 
+#include <optional>
+
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
 #include "backends/core/ops/window/sliding.h"
@@ -11,8 +13,11 @@
 namespace onnxifi::ops {
 namespace {
 
+// The declared rank of the result, [N, C, image], tells how many extents there are.
 Result<Shape> ExtentsFrom(Lowering& lowering, int input) {
-  ONNXIFI_ASSIGN_OR_RETURN(Shape extents, lowering.IntegersOrRuntime(input));
+  std::optional<int64_t> count = lowering.DeclaredRank(0);
+  if (count) *count -= 2;
+  ONNXIFI_ASSIGN_OR_RETURN(Shape extents, lowering.IntegersOrRuntime(input, count));
   for (Dim& extent : extents) {
     ONNXIFI_ASSIGN_OR_RETURN(extent, AsExtent(lowering, extent));
   }
