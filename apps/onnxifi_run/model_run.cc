@@ -19,6 +19,7 @@
 #include "apps/onnxifi_run/stopwatch.h"
 #include "client/comparison/value_comparison.h"
 #include "client/default_library.h"
+#include "client/onnx_file/model_inputs.h"
 #include "client/onnx_file/node_names.h"
 #include "client/printable.h"
 #include "discovery/probe/plugin_probe.h"
@@ -198,6 +199,22 @@ void Rehearse(const Options& options, const std::filesystem::path& path,
   }
 }
 
+// The model with the shapes of the given inputs where it declares none; empty where it declares
+// all.
+base::Result<std::string> WithAllShapes(std::span<const std::byte> model,
+                                        const ModelOutline& outline,
+                                        const std::vector<onnx_file::DenseTensor>& inputs) {
+  onnx_file::ExtentsByName extents;
+  for (size_t index = 0; index < inputs.size(); ++index) {
+    const onnx_file::ValueOutline& input = outline.inputs[index];
+    if (input.shape || input.kind != onnx_file::ValueKind::kTensor) continue;
+    const std::vector<int64_t>& given = inputs[index].extents;
+    extents[input.name].assign(given.begin(), given.end());
+  }
+  if (extents.empty()) return std::string();
+  return onnx_file::DeclareExtents(model, extents);
+}
+
 }  // namespace
 
 bool RunReport::is_as_expected() const {
@@ -271,6 +288,9 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
   for (const auto& [key, nodes] : PinsOf(options, placement)) {
     for (const uint32_t node : nodes) report.pinned[node] = key;
   }
+  ONNXIFI_ASSIGN_OR_RETURN(const std::string declared,
+                           WithAllShapes(model, outline, report.inputs));
+  if (!declared.empty()) model = std::as_bytes(std::span(declared));
   const SessionRequest request{options, model, outline, report.inputs, expected};
   ONNXIFI_ASSIGN_OR_RETURN(
       GraphSession session,

@@ -160,4 +160,33 @@ base::Result<std::string> ChangeExtents(std::span<const std::byte> model,
   });
 }
 
+base::Result<std::string> DeclareExtents(std::span<const std::byte> model,
+                                         const ExtentsByName& extents) {
+  const auto declare = [](std::span<const std::byte> tensor,
+                          const std::vector<Dimension>& given) -> base::Result<std::string> {
+    std::string declared(TextOf(tensor));
+    ONNXIFI_ASSIGN_OR_RETURN(const WireField known, Find(tensor, kTensorShape));
+    if (known.number == kTensorShape) return declared;
+    std::string shape;
+    for (const Dimension& dimension : given) {
+      AppendBytesField(shape, kShapeDimension, MakeDimension(dimension));
+    }
+    AppendBytesField(declared, kTensorShape, shape);
+    return declared;
+  };
+  return CopyWith(model, kModelGraph, [&](std::span<const std::byte> graph) {
+    return CopyWith(graph, kGraphInput,
+                    [&](std::span<const std::byte> value) -> base::Result<std::string> {
+                      ONNXIFI_ASSIGN_OR_RETURN(const WireField name, Find(value, kValueName));
+                      const auto found = extents.find(name.text());
+                      if (found == extents.end()) return std::string(TextOf(value));
+                      return CopyWith(value, kValueType, [&](std::span<const std::byte> type) {
+                        return CopyWith(type, kTypeTensor, [&](std::span<const std::byte> tensor) {
+                          return declare(tensor, found->second);
+                        });
+                      });
+                    });
+  });
+}
+
 }  // namespace onnxifi::onnx_file

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ModelInputs: a model whose graph inputs are given otherwise: as initializers, or with other
-// extents. All else stays as it is.
+// extents or any at all. All else stays as it is.
 
 #ifndef ONNXIFI_CLIENT_ONNX_FILE_MODEL_INPUTS_H_
 #define ONNXIFI_CLIENT_ONNX_FILE_MODEL_INPUTS_H_
@@ -32,6 +32,11 @@ using ExtentsByName = std::map<std::string, std::vector<Dimension>, std::less<>>
 // and values in between no entry. INVALID_PROTOBUF.
 base::Result<std::string> ChangeExtents(std::span<const std::byte> model,
                                         const ExtentsByName& extents);
+
+// Declares the tensors among the graph inputs that have no shape with these extents.
+// INVALID_PROTOBUF.
+base::Result<std::string> DeclareExtents(std::span<const std::byte> model,
+                                         const ExtentsByName& extents);
 
 }  // namespace onnxifi::onnx_file
 

@@ -8,6 +8,7 @@
 
 #include "client/onnx_file/model_outline.h"
 #include "client/onnx_file/wire_reader.h"
+#include "client/onnx_file/wire_writer.h"
 
 namespace onnxifi::onnx_file {
 namespace {
@@ -87,9 +88,50 @@ TEST(ModelInputsTest, ExtentsOfInputsAreThoseGivenAndOthersAreLeftOut) {
   EXPECT_TRUE(c[1].symbol.empty());
 }
 
+// The Relu of an input whose rank nothing says.
+std::string RanklessModel() {
+  std::string tensor, type, value, model;
+  AppendIntegerField(tensor, 1, static_cast<int64_t>(ElementType::kFloat32));
+  AppendBytesField(type, 1, tensor);
+  AppendBytesField(value, 1, "x");
+  AppendBytesField(value, 2, type);
+  std::string graph = ModelWriter()
+                          .Input("a", ElementType::kFloat32, {int64_t{2}})
+                          .Node("Relu", {"x"}, {"y"})
+                          .BuildGraph();
+  AppendBytesField(graph, kInput, value);
+  AppendIntegerField(model, 1, 8);
+  AppendBytesField(model, 7, graph);
+  return model;
+}
+
+TEST(ModelInputsTest, InputsWithoutAShapeGetOne) {
+  const std::string model = RanklessModel();
+  ASSERT_FALSE(ParseModelOutline(Bytes(model))->inputs[1].shape);
+  const ExtentsByName extents = {{"x", {int64_t{3}, std::string()}}, {"a", {}}};
+  const auto declared = DeclareExtents(Bytes(model), extents);
+  ASSERT_TRUE(declared.ok()) << declared.status().Text();
+  const auto outline = ParseModelOutline(Bytes(*declared));
+  ASSERT_TRUE(outline.ok());
+  ASSERT_EQ(outline->inputs.size(), 2u);
+  EXPECT_EQ((*outline->inputs[0].shape)[0].extent, 2);
+  const std::vector<DimensionOutline>& x = *outline->inputs[1].shape;
+  ASSERT_EQ(x.size(), 2u);
+  EXPECT_EQ(x[0].extent, 3);
+  EXPECT_FALSE(x[1].extent);
+  EXPECT_EQ(outline->inputs[1].type, ElementType::kFloat32);
+  EXPECT_EQ(outline->operators, std::vector<std::string>{"Relu"});
+  // A scalar has no extents, and a rank.
+  const auto scalar = DeclareExtents(Bytes(model), {{"x", {}}});
+  ASSERT_TRUE(scalar.ok());
+  ASSERT_TRUE(ParseModelOutline(Bytes(*scalar))->inputs[1].shape);
+  EXPECT_TRUE(ParseModelOutline(Bytes(*scalar))->inputs[1].shape->empty());
+}
+
 TEST(ModelInputsTest, DamagedBytesAreRefused) {
   const std::string model = "\x3a\x7f";
   EXPECT_EQ(ChangeExtents(Bytes(model), {}).status().code(), base::Code::kInvalidProtobuf);
+  EXPECT_EQ(DeclareExtents(Bytes(model), {}).status().code(), base::Code::kInvalidProtobuf);
   EXPECT_EQ(MakeInitializers(Bytes(model), {}).status().code(), base::Code::kInvalidProtobuf);
 }
 
