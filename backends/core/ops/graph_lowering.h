@@ -41,6 +41,8 @@ struct Target {
   // The numbers of the program's first symbols in the run that the graph is lowered for; null: it
   // is lowered for any.
   const std::vector<int64_t>* symbols = nullptr;
+  // Set where the extents of a run decide which axes a Squeeze removes; null as `choices`.
+  bool* depends_on_ones = nullptr;
 
   Target WithoutChoices() const {
     return {program, numbers, functions, check, is_emulated, /*choices=*/nullptr};
@@ -115,6 +117,13 @@ class GraphLowering : public BodyLowering {
   void Require(const graph::Node& node, const Dim& condition, Branch branch);
   // The symbols of an expression, as far as a sentence has use for them.
   static void AddSymbols(const Dim& dim, Dims& symbols);
+
+  // A Squeeze without axes whose result declares no rank (open_branches.cc): the extents that are
+  // 1 go, of the run that the graph is lowered for; without one, those that are 1 in every run. A
+  // run in which others are 1 is refused with UNSUPPORTED_SHAPE.
+  bool IsOpenSqueeze(const graph::Node& node) const;
+  // `out_is_open`: set where there are others.
+  WriteBody OpenSqueeze(bool& out_is_open) const;
 
   // What operators are defined as (definitions.cc).
 

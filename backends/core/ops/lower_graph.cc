@@ -35,14 +35,15 @@ std::vector<int64_t> SymbolsOf(const Program& program, std::span<const tensor::E
 Result<std::unique_ptr<Program>> LowerOnce(const Graph& graph, const FunctionSource* functions,
                                            const StepCheck& check,
                                            std::span<const tensor::Extents> inputs,
-                                           BranchChoices& choices, size_t& out_lowered_nodes) {
+                                           BranchChoices& choices, size_t& out_lowered_nodes,
+                                           bool& out_depends_on_ones) {
   auto program = std::make_unique<Program>();
   SymbolicValues numbers(*program);
   bool is_emulated = false;
   std::vector<int64_t> symbols;
   GraphLowering lowering(graph,
                          {*program, numbers, functions, check, is_emulated, &choices,
-                          inputs.empty() ? nullptr : &symbols},
+                          inputs.empty() ? nullptr : &symbols, &out_depends_on_ones},
                          /*outer=*/nullptr, /*nesting=*/0);
   // Support checks compare them: rewrites may not keep what is declared, and values need not.
   lowering.values().IgnoreDeclaredShapes();
@@ -59,8 +60,10 @@ SupportAnswer AnswerOnce(const Graph& graph, const FunctionSource* functions,
                          const StepCheck& check, Carrier carrier, BranchChoices& choices) {
   Program program;
   SymbolicValues numbers(program);
-  bool is_emulated = false;
-  GraphLowering lowering(graph, {program, numbers, functions, check, is_emulated, &choices},
+  bool is_emulated = false, depends_on_ones = false;
+  GraphLowering lowering(graph,
+                         {program, numbers, functions, check, is_emulated, &choices,
+                          /*symbols=*/nullptr, &depends_on_ones},
                          /*outer=*/nullptr, /*nesting=*/0);
   if (carrier == Carrier::kValues) lowering.values().IgnoreDeclaredShapes();
   SupportAnswer answer;
@@ -87,10 +90,11 @@ Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSo
   size_t furthest = 0;
   do {
     size_t lowered_nodes = 0;
+    bool depends_on_ones = false;
     Result<std::unique_ptr<Program>> program =
-        LowerOnce(graph, functions, check, inputs, choices, lowered_nodes);
+        LowerOnce(graph, functions, check, inputs, choices, lowered_nodes, depends_on_ones);
     if (program.ok()) {
-      if (branches != nullptr) branches->are_chosen = choices.any();
+      if (branches != nullptr) branches->are_chosen = choices.any() || depends_on_ones;
       return program;
     }
     // Of a run's own branches the reason is that which they have.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GraphLowering: an If that one of its branches stands in for, because extents tell the condition:
-// known ones, or those of the runs that the graph is lowered for.
+// known ones, or those of the runs that the graph is lowered for. Likewise a Squeeze whose axes
+// they tell.
 
 #include <algorithm>
 #include <string>
@@ -100,6 +101,38 @@ void GraphLowering::SetOpenRank(const Node& node, ValueId id, Branch first) {
   const std::optional<int64_t> number = Evaluate(*condition);
   if (number) first = *number != 0 ? Branch::kThen : Branch::kElse;
   values_.SetOpenRank(id, {target_.choices, &node, first, /*is_only=*/number.has_value()});
+}
+
+bool GraphLowering::IsOpenSqueeze(const Node& node) const {
+  return target_.depends_on_ones != nullptr && node.domain.empty() && node.op_type == "Squeeze" &&
+         (node.inputs.size() < 2 || node.inputs[1] == kNoValue) &&
+         node.FindAttribute<std::vector<int64_t>>("axes") == nullptr && !node.outputs.empty() &&
+         node.outputs[0] != kNoValue && !graph_.values[node.outputs[0]].type.extents;
+}
+
+BodyLowering::WriteBody GraphLowering::OpenSqueeze(bool& out_is_open) const {
+  return [this, &out_is_open](Lowering& lowering) -> Status {
+    ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
+    Operand squeezed = lowering.In(0);
+    for (int axis = squeezed.rank() - 1; axis >= 0; --axis) {
+      const Dim extent = squeezed.shape[static_cast<size_t>(axis)];
+      const Dim is_one = Equal(extent, 1);
+      bool is_removed = is_one == Dim(1);
+      if (!is_one.is_constant()) {
+        is_removed = Evaluate(extent) == 1;
+        out_is_open = true;
+        ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+            is_removed ? is_one : 1 - is_one, Code::kUnsupportedShape,
+            "Extent " + extent.ToString() + " of axis " + std::to_string(axis) +
+                (is_removed ? " is not 1" : " is 1") +
+                " in the run, and the graph is lowered for the rank of other runs.",
+            {extent}));
+      }
+      if (is_removed) squeezed = program::RemoveAxis(squeezed, axis);
+    }
+    lowering.Set(0, std::move(squeezed));
+    return base::Ok();
+  };
 }
 
 }  // namespace onnxifi::ops

@@ -158,7 +158,7 @@ class PluginBackend : public abi::Backend {
     // Kept where a shape may be compiled for itself, or other branches; constants are shared.
     std::shared_ptr<const graph::Graph> imported;
     const bool depends_on_numbers = device_->DependsOnNumbers() && HasSymbols(graph);
-    if (depends_on_numbers || (HasSymbols(graph) && HasIf(graph))) {
+    if (depends_on_numbers || (HasSymbols(graph) && HasOpenRanks(graph))) {
       imported = std::make_shared<const graph::Graph>(graph);
     }
     ops::BranchRequest branches;
@@ -267,9 +267,12 @@ class PluginBackend : public abi::Backend {
       return extents && !std::ranges::all_of(*extents, &graph::Extent::is_known);
     });
   }
-  static bool HasIf(const graph::Graph& graph) {
+  // Whether extents of a run may decide ranks: of what an If gives, or a Squeeze without axes.
+  static bool HasOpenRanks(const graph::Graph& graph) {
     return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
-      return node.op_type == "If" && node.domain.empty();
+      return node.domain.empty() && (node.op_type == "If" || (node.op_type == "Squeeze" &&
+                                                              (node.inputs.size() < 2 ||
+                                                               node.inputs[1] == graph::kNoValue)));
     });
   }
   // Compiles a graph for inputs of given extents.

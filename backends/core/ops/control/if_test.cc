@@ -326,6 +326,27 @@ TEST(IfTest, ABodyChoosesToo) {
   EXPECT_THAT(out.status().Text(), HasSubstr("extents of the run take its else_branch"));
 }
 
+// A body is lowered for all runs: a Squeeze without axes removes what is 1 in each of them.
+TEST(IfTest, ABodySqueezesNoOneOfARun) {
+  GraphBuilder body("body");
+  body.AddInput("iteration", TypeOf(ElementType::kInt64, {}));
+  const ValueId condition = body.AddInput("condition", TypeOf(ElementType::kBool, {}));
+  const ValueId sum = body.AddInput("sum", TypeOf(ElementType::kFloat32, {}));
+  const ValueId squeezed = body.AddNode("Squeeze", 13, {body.AddCapture("x", 0)});
+  const ValueId all = body.AddNode("ReduceSum", 13, {squeezed}, {{"keepdims", int64_t{0}}});
+  body.SetOutputs({body.AddNode("Identity", 16, {condition}), body.AddNode("Add", 14, {sum, all})});
+  GraphBuilder builder("loop");
+  ASSERT_EQ(builder.AddInput("x", TypeOf(ElementType::kFloat32, {2, -1, 3})), 0);
+  const ValueId trips = builder.AddConstant(MakeTensor(ElementType::kInt64, {}, {3}));
+  const ValueId zero = builder.AddConstant(MakeTensor(ElementType::kFloat32, {}, {0}));
+  const graph::Graph graph = builder.Take(
+      {builder.AddNode("Loop", 16, {trips, graph::kNoValue, zero}, {{"body", body.Share()}})});
+  ExpectRun(graph, 2, {}, {198});
+  const auto out = RunGraph(graph, {Counting({2, 1, 3})});
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(out.status().Text(), HasSubstr("no rank of the output is declared"));
+}
+
 TEST(IfTest, RefusesWhatNoBranchFits) {
   graph::Graph graph = Squeezed(-1, Transposing({0, 1, 2, 3}));
   ExpectClaim(graph, false);

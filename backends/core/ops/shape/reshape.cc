@@ -117,7 +117,8 @@ Result<RemovedAxes> NamedAxes(Lowering& lowering) {
 // Without axes every 1 goes. Of extents that only a run tells, as many are 1 as make the rank that
 // the model declares of the output: a run of others is refused. Where numbers alone make that rank,
 // what only a run tells stays, even as 1: a batch of one keeps its axis. Without a declared rank
-// such an extent stays and must not be 1.
+// the graph is lowered for the ones of a run (open_branches.cc); in a body, which is lowered for
+// any run, such an extent stays and must not be 1.
 Result<RemovedAxes> AxesOfOnes(Lowering& lowering) {
   const Shape& in = lowering.In(0).shape;
   RemovedAxes removed;
