@@ -105,12 +105,21 @@ def biases():
 
 @covers("FusedGemm", "FusedMatMulActivation")
 def fused_products():
+    # Those that ONNX Runtime's kernel knows; its optimizer writes their attributes with a prefix.
     for activation, parameters in (
-        ("Relu", {}),
-        ("LeakyRelu", {"activation_alpha": 0.2}),
-        ("Sigmoid", {}),
-        ("Tanh", {}),
+        ("Celu", {"activation_alpha": 0.7}),
+        ("Elu", {"activation_alpha": 0.6}),
         ("HardSigmoid", {"activation_alpha": 0.3, "activation_beta": 0.4}),
+        ("LeakyRelu", {"activation_alpha": 0.2}),
+        ("ParametricSoftplus", {"activation_alpha": 0.8, "activation_beta": 1.5}),
+        ("Relu", {}),
+        ("ScaledTanh", {"activation_alpha": 0.9, "activation_beta": 0.4}),
+        ("Selu", {"activation_alpha": 1.3, "activation_gamma": 0.8}),
+        ("Sigmoid", {}),
+        ("Softplus", {}),
+        ("Softsign", {}),
+        ("Tanh", {}),
+        ("ThresholdedRelu", {"activation_alpha": 0.5}),
     ):
         name = f"fusedgemm_{activation.lower()}"
         random = random_of(name)
@@ -124,6 +133,23 @@ def fused_products():
             **parameters,
         }
         yield node_case(name, "FusedGemm", inputs, attributes=attributes, constant=(1, 2))
+    # Without their attributes ONNX Runtime refuses them. A function of ONNX's has the defaults.
+    for activation, given, defaults in (
+        ("Celu", {}, lambda x: numpy.where(x > 0, x, numpy.expm1(x))),
+        ("Elu", {}, lambda x: numpy.where(x > 0, x, numpy.expm1(x))),
+        ("HardSigmoid", {}, lambda x: numpy.clip(0.2 * x + 0.5, 0, 1)),
+        ("HardSigmoid", {"activation_beta": 0.25}, lambda x: numpy.clip(0.2 * x + 0.25, 0, 1)),
+        ("LeakyRelu", {}, lambda x: numpy.where(x > 0, x, 0.01 * x)),
+        ("Selu", {"activation_gamma": 0.5}, lambda x: 0.5 * numpy.where(x > 0, x, 1.67326324 * numpy.expm1(x))),
+        ("ThresholdedRelu", {}, lambda x: numpy.where(x > 1, x, 0)),
+    ):
+        yield node_case(
+            f"fusedgemm_{activation.lower()}_{len(given)}_defaults",
+            "FusedGemm",
+            [floats(random, (7, 5)), floats(random, (5, 9))],
+            attributes={"activation": activation, **given},
+            oracle=lambda a, b, run=defaults, **_: [run(a.astype("float64") @ b).astype("float32")],
+        )
     product = lambda a, b: [(a.astype("float64") @ b).astype("float32")]
     yield node_case(
         "fusedgemm_none",
@@ -145,6 +171,9 @@ def fused_products():
             return [(exps / exps.sum(activation_axis, keepdims=True)).astype("float32")]
         if activation == "HardSigmoid":
             return [numpy.clip(activation_alpha * product + given["activation_beta"], 0, 1).astype("float32")]
+        if activation == "Selu":
+            below = activation_alpha * numpy.expm1(product)
+            return [(given["activation_gamma"] * numpy.where(product > 0, product, below)).astype("float32")]
         return [numpy.where(product < 0, activation_alpha * product, product).astype("float32")]
 
     a, b = (2, 3, 5), (2, 4, 5)
@@ -152,6 +181,7 @@ def fused_products():
         ("softmax", (a, b), "Softmax", {"transB": 1, "activation_axis": 1}),
         ("leakyrelu", (a, b), "LeakyRelu", {"transB": 1, "activation_alpha": 0.3}),
         ("hardsigmoid", ((2, 3, 5), (2, 5, 4)), "HardSigmoid", {"activation_alpha": 0.3, "activation_beta": 0.6}),
+        ("selu", ((2, 3, 5), (2, 5, 4)), "Selu", {"activation_alpha": 1.2, "activation_gamma": 0.9}),
         ("trans_a", ((2, 5, 3), (2, 5, 4)), "LeakyRelu", {"transA": 1}),
         ("batch_a", ((3, 2, 5), (2, 5, 4)), "LeakyRelu", {"transBatchA": 1}),
         ("batch_b", (a, (5, 2, 4)), "LeakyRelu", {"transBatchB": 1}),

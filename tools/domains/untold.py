@@ -23,8 +23,6 @@ _REFUSED = {
 }
 _WITHOUT_EFFECT = {
     "BiasDropout": "seed",
-    "FusedGemm": "activation_gamma",
-    "FusedMatMulActivation": "activation_gamma",
     "PackedMultiHeadAttention": "mask_filter_value",
 }
 

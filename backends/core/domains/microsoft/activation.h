@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activations that the optimizer moves into products and convolutions, by their ONNX names.
+// Activations that the optimizer moves into products and convolutions, by the names of their
+// operators.
 
 #ifndef ONNXIFI_BACKENDS_CORE_DOMAINS_MICROSOFT_ACTIVATION_H_
 #define ONNXIFI_BACKENDS_CORE_DOMAINS_MICROSOFT_ACTIVATION_H_
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,12 +16,16 @@
 
 namespace onnxifi::microsoft {
 
+// The attributes of the activation's operator, or Clip's bounds, in the order in which a list has
+// their values. None for an activation that is not known.
+std::span<const char* const> ActivationAttributes(const std::string& name);
+
 // `value`, of `type`, itself where `name` is empty. `parameters`: those of the activation in the
-// order of ONNX's attributes (alpha, beta) or of Clip's bounds; missing ones have ONNX's defaults.
+// order of its attributes; missing ones have the operator's defaults.
 base::Result<model::Definition::Value> Activate(model::Definition& d,
                                                 model::Definition::Value value,
                                                 const std::string& name,
-                                                const std::vector<float>& parameters,
+                                                const std::vector<std::optional<float>>& parameters,
                                                 tensor::ElementType type);
 
 }  // namespace onnxifi::microsoft

@@ -32,8 +32,9 @@ Status DefineConvolution(Definition& d, bool is_last) {
     }
     y = d.Add(y, z);
   }
+  const std::vector<float> parameters = d.Floats("activation_params");
   ONNXIFI_ASSIGN_OR_RETURN(
-      y, Activate(d, y, d.String("activation"), d.Floats("activation_params"), d.Type(0)));
+      y, Activate(d, y, d.String("activation"), {parameters.begin(), parameters.end()}, d.Type(0)));
   if (is_last) {
     ONNXIFI_ASSIGN_OR_RETURN(y, ChannelsLast(d, y, 0));
   }

@@ -53,14 +53,15 @@ Status DefineMatMul(Definition& d) {
   return base::Ok();
 }
 
-// The activation's own alpha and beta stand in attributes.
-std::vector<float> ActivationParameters(const Definition& d) {
-  std::vector<float> parameters;
-  for (const char* name : {"activation_alpha", "activation_beta"}) {
-    if (!d.HasAttribute(name)) break;
-    parameters.push_back(d.Float(name));
+// The attributes of the activation's operator stand in attributes with a prefix.
+Result<Value> Activated(Definition& d, Value product) {
+  const std::string name = d.String("activation");
+  std::vector<std::optional<float>> parameters;
+  for (const char* attribute : ActivationAttributes(name)) {
+    const std::string own = std::string("activation_") + attribute;
+    parameters.push_back(d.HasAttribute(own) ? std::optional(d.Float(own)) : std::nullopt);
   }
-  return parameters;
+  return Activate(d, std::move(product), name, parameters, d.Type(0));
 }
 
 Status DefineMatMulActivation(Definition& d) {
@@ -70,8 +71,7 @@ Status DefineMatMulActivation(Definition& d) {
     d.Return(0, d.Apply("Softmax", {std::move(product)}, {{"axis", axis}}));
     return base::Ok();
   }
-  ONNXIFI_ASSIGN_OR_RETURN(Value y, Activate(d, std::move(product), d.String("activation"),
-                                             ActivationParameters(d), d.Type(0)));
+  ONNXIFI_ASSIGN_OR_RETURN(Value y, Activated(d, std::move(product)));
   d.Return(0, std::move(y));
   return base::Ok();
 }
@@ -81,8 +81,7 @@ Status DefineGemm(Definition& d) {
   if (d.Has(2)) inputs.push_back(d.In(2));
   Value product =
       d.Apply("Gemm", std::move(inputs), d.Given({"alpha", "beta", "transA", "transB"}));
-  ONNXIFI_ASSIGN_OR_RETURN(Value y, Activate(d, std::move(product), d.String("activation"),
-                                             ActivationParameters(d), d.Type(0)));
+  ONNXIFI_ASSIGN_OR_RETURN(Value y, Activated(d, std::move(product)));
   d.Return(0, std::move(y));
   return base::Ok();
 }
