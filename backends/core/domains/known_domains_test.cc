@@ -112,6 +112,23 @@ TEST(KnownDomains, AnImportAboveTheNewestVersionIsRefused) {
                                        "the newest supported (1)."));
 }
 
+TEST(KnownDomains, AnOperatorWithoutADefinitionIsRefusedWithItsReason) {
+  int count = 0;
+  for (const model::Domain* domain : ListKnownDomains()) {
+    for (const model::RefusedOperator& refused : domain->refused) {
+      EXPECT_FALSE(KnownDomains().HasSchema(refused.name, domain->name)) << refused.name;
+      onnx::ModelProto model = OneNodeModel(std::string(domain->name), std::string(refused.name));
+      EXPECT_THAT(Import(model), HasSubstr("Operator '" + std::string(refused.name) +
+                                           "' of domain 'com.microsoft' is not supported. " +
+                                           std::string(refused.reason)));
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 30);
+  EXPECT_THAT(Import(OneNodeModel("com.microsoft", "NoSuchOperator")),
+              HasSubstr("is defined neither by ONNX nor by the model."));
+}
+
 TEST(KnownDomains, AnOperatorOfAnUnknownDomainNeedsItsImport) {
   EXPECT_THAT(Import(OneNodeModel("com.example", "Gelu")),
               HasSubstr("Operator set 'com.example', which the node needs, is not imported."));

@@ -32,10 +32,17 @@ struct DomainOperator {
   void (*infer)(onnx::InferenceContext& context) = nullptr;
 };
 
+// An operator that the domain's owner defines and the list below does not, and why: a sentence.
+struct RefusedOperator {
+  std::string_view name;
+  std::string_view reason;
+};
+
 struct Domain {
   std::string_view name;  // canonical: "" for ONNX's own
   int newest_version = 1;
   std::span<const DomainOperator> operators;
+  std::span<const RefusedOperator> refused = {};
 };
 
 }  // namespace onnxifi::model

@@ -117,6 +117,15 @@ bool Domains::HasSchema(std::string_view op_type, std::string_view domain) const
   return model::HasSchema(op_type, domain) || entries_.contains({domain, op_type});
 }
 
+std::string_view Domains::ReasonToRefuse(std::string_view op_type, std::string_view domain) const {
+  for (const Domain* known : domains_) {
+    if (known->name != domain) continue;
+    const auto found = std::ranges::find(known->refused, op_type, &RefusedOperator::name);
+    if (found != known->refused.end()) return found->reason;
+  }
+  return {};
+}
+
 std::optional<int64_t> Domains::NewestOpset(std::string_view domain) const {
   if (const std::optional<int64_t> newest = model::NewestOpset(domain)) return newest;
   std::optional<int64_t> newest;

@@ -44,6 +44,8 @@ class Domains {
   const onnx::OpSchema* FindSchema(std::string_view op_type, std::string_view domain,
                                    int opset) const;
   bool HasSchema(std::string_view op_type, std::string_view domain) const;
+  // Why the domain has the operator and no schema of it; empty where nothing says so.
+  std::string_view ReasonToRefuse(std::string_view op_type, std::string_view domain) const;
   // Nothing for a domain that is neither ONNX's nor one of these.
   std::optional<int64_t> NewestOpset(std::string_view domain) const;
   // "ai.onnx:28 ... com.example:1", as the information query wants it.

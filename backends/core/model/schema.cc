@@ -116,6 +116,11 @@ Result<Schema> Schema::Find(const std::string& op_type, const std::string& domai
   const OpSchema* schema = domains.FindSchema(op_type, domain, version);
   if (schema == nullptr) {
     if (!domains.HasSchema(op_type, domain)) {
+      const std::string_view reason = domains.ReasonToRefuse(op_type, domain);
+      if (!reason.empty()) {
+        return Status(Code::kUnsupportedOperator,
+                      Spell(op_type, domain) + " is not supported. " + std::string(reason));
+      }
       return Status(Code::kUnsupportedOperator,
                     Spell(op_type, domain) + " is defined neither by ONNX nor by the model.");
     }

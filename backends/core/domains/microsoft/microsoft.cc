@@ -11,7 +11,7 @@ namespace onnxifi::microsoft {
 std::span<const model::Domain* const> ListDomains() {
   constexpr std::string_view kName = "com.microsoft";
   static const std::array parts = {
-      model::Domain{kName, 1, ArrayOperators()},
+      model::Domain{kName, 1, ArrayOperators(), RefusedOperators()},
       model::Domain{kName, 1, BlockQuantizedOperators()},
       model::Domain{kName, 1, ConvolutionOperators()},
       model::Domain{kName, 1, CropAndResizeOperators()},

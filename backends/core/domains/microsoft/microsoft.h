@@ -47,6 +47,9 @@ ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> TextOperators();
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> DefaultDomainOperators();
 // Of ONNX's own domain, too: what its first versions had.
 
+// What com.microsoft has, too.
+std::span<const model::RefusedOperator> RefusedOperators();
+
 std::span<const model::Domain* const> ListDomains();
 
 }  // namespace onnxifi::microsoft
