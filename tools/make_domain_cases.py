@@ -20,7 +20,7 @@ import onnxruntime
 
 import case_store
 import domains
-from domains import case, untold
+from domains import blocked, case, untold
 
 _KIND = "domains"
 
@@ -64,6 +64,7 @@ def make(output=None):
         "numpy": numpy.__version__,
         "onnx": onnx.__version__,
         "onnxruntime": onnxruntime.__version__,
+        "channels of a block": blocked.block(),
         "operators": sorted(name for names in case.functions().values() for name in names),
     }
     stamp = case_store.make_stamp(

@@ -20,7 +20,7 @@ import onnx
 
 import make_domain_cases
 import make_opset_cases
-from domains import refused
+from domains import declarations, recurrent, refused
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = TREE / "docs" / "operators.md"
@@ -49,6 +49,18 @@ The cases run on {devices}.
 | domain | operator | element types | refused |
 |---|---|---|---|
 """
+_DOMAIN_NOTES = (
+    """**com.microsoft.nchwc** is what ONNX Runtime writes at `ORT_ENABLE_ALL`, the level that it saves models with unless
+    told otherwise. It keeps channels in blocks, and a file holds filters in this order without saying how many channels
+    a block has. That is the processor's matter: 16 with AVX-512 and on Arm, 8 on others. The library, as ONNX Runtime,
+    takes the number of the processor that it runs on. Where extents show that a file has the other, it is refused.
+    Where they do not, because all channels are multiples of 16, a file of another kind of processor gives wrong
+    results in both. ONNX Runtime's warning when it saves such a file says so. `ORT_ENABLE_EXTENDED` saves files for
+    every processor.""",
+    """**DynamicQuantizeLSTM**: ONNX Runtime rounds the hidden state to 8 bits before each step. Here only the input is
+    rounded, and the hidden state stays float32, which is closer to the LSTM that was quantized. The cases allow
+    results that differ from ONNX Runtime's by {lstm}.""",
+)
 _REFUSED = """
 Of ONNX Runtime's domain these are refused:
 
@@ -168,16 +180,19 @@ def describe_domains(folder, index):
     operators = collections.defaultdict(lambda: (set(), []))
     for name, path in sorted(paths.items()):
         model = onnx.load(folder / path / "model.onnx")
-        if len(model.graph.node) > 1:
+        found = {(node.domain or "ai.onnx", node.op_type) for node in model.graph.node}
+        if len(found) > 1 and {domain for domain, _ in found} != {declarations.BLOCKED}:
             continue  # a whole model
-        (node,) = model.graph.node
-        types, cases = operators[node.domain or "ai.onnx", node.op_type]
-        if all(name not in refused for refused in refusals.values()):
-            types |= element_types(model) | {each.data_type for each in model.graph.initializer}
-        cases.append(name)
+        for key in found:
+            types, cases = operators[key]
+            if all(name not in refused for refused in refusals.values()):
+                types |= element_types(model) | {each.data_type for each in model.graph.initializer}
+            cases.append(name)
     text = _DOMAINS.format(devices=", ".join(DOMAIN_DEVICES))
     for (domain, operator), (types, cases) in sorted(operators.items()):
         text += f"| {domain} | {operator} | {name_types(types)} | {describe_refusals(cases, refusals)} |\n"
+    for note in _DOMAIN_NOTES:
+        text += "\n" + textwrap.fill(" ".join(note.split()).format(lstm=recurrent.ATOL), 120) + "\n"
     rows = [f"| {', '.join(sorted(names))} | {reason} |\n" for reason, names in refused.REASONS.items()]
     return text + _REFUSED + "".join(rows)
 

@@ -8,9 +8,11 @@ import onnx
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
 MICROSOFT = "com.microsoft"
+BLOCKED = "com.microsoft.nchwc"
 FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "backends" / "core" / "domains"
 
 _BLOCK = re.compile(r'R"\((\w+\(.*?)\)",\s*\w+[^{}"]*\}', re.DOTALL)
+_DOMAINS_OF_FILES = {"blocked_channels": BLOCKED}
 _KINDS = {"": "Single", "?": "Optional", "*": "Variadic"}
 
 
@@ -23,8 +25,13 @@ def _parameters(text, types):
     return found
 
 
+def operator_key(domain, op_type):
+    """The operator's name; with its domain where that has the names of others' operators."""
+    return f"{domain}.{op_type}" if domain == BLOCKED else op_type
+
+
 def read_declarations():
-    """By operator: inputs, outputs and attributes, in the form of `describe_schema`."""
+    """By operator (`operator_key`): inputs, outputs and attributes, in the form of `describe_schemas`."""
     declared = {}
     for path in sorted(FOLDER.glob("*/*.cc")):
         for block in _BLOCK.findall(path.read_text()):
@@ -39,7 +46,8 @@ def read_declarations():
                     name, allowed = re.fullmatch(r"(\w+) = (.+)", line).groups()
                     types[name] = {f"tensor({each.strip()})" for each in allowed.split("|")}
             name, inputs, outputs = signature.groups()
-            declared[name] = (_parameters(inputs, types), _parameters(outputs, types), attributes)
+            key = operator_key(_DOMAINS_OF_FILES.get(path.stem), name)
+            declared[key] = (_parameters(inputs, types), _parameters(outputs, types), attributes)
     return declared
 
 
@@ -55,7 +63,7 @@ def _default(attribute):
     return None if proto.type == 0 else onnx.helper.get_attribute_value(proto)
 
 
-def describe_schemas(domains=(MICROSOFT, "")):
+def describe_schemas(domains=(MICROSOFT, BLOCKED, "")):
     """The same of ONNX Runtime's schemas of these domains, the oldest of each operator; of ONNX's own
     those that it adds."""
     known = {
@@ -74,7 +82,7 @@ def describe_schemas(domains=(MICROSOFT, "")):
             each.name: (str(each.type).rpartition(".")[2], each.required, _default(each))
             for each in schema.attributes.values()
         }
-        described[schema.name] = (
+        described[operator_key(schema.domain, schema.name)] = (
             _schema_parameters(schema.inputs, types),
             _schema_parameters(schema.outputs, types),
             attributes,

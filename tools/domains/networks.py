@@ -132,6 +132,53 @@ def _convolutional():
     return net.model({x: ["batch", 10]})
 
 
+def _activated():
+    """A product before each activation that the optimizer moves into one, as operator set 9 has them."""
+    net = _Network("activated")
+    x = net.input("rows", "float32", ["batch", 12])
+    for activation, attributes in (
+        ("Elu", {"alpha": 0.8}),
+        ("HardSigmoid", {"alpha": 0.3}),
+        ("LeakyRelu", {}),
+        ("ParametricSoftplus", {"alpha": 0.9, "beta": 1.25}),
+        ("Relu", {}),
+        ("ScaledTanh", {"alpha": 1.5, "beta": 0.5}),
+        ("Selu", {}),
+        ("Sigmoid", {}),
+        ("Softplus", {}),
+        ("Softsign", {}),
+        ("Tanh", {}),
+        ("ThresholdedRelu", {"alpha": 0.1}),
+    ):
+        product = net.add("Gemm", x, net.weights(12, 12), net.weights(12, scale=0.3), transB=1)
+        x = net.add(activation, product, **attributes)
+    graph = helper.make_graph(net.nodes, net.name, net.inputs, [helper.make_tensor_value_info(x, 1, ["batch", 12])], net.constants)
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 9)], producer_name="onnxifi")
+
+
+def _blocked():
+    """A convolutional network of which the optimizer keeps all images in blocks of channels."""
+    net = _Network("blocked")
+    x = net.input("image", "float32", ["batch", 3, 16, 20])
+    convolution = lambda x, outputs, inputs, size=3, groups=1: net.add(
+        "Conv", x, net.weights(outputs, inputs // groups, size, size, scale=0.3 * inputs**-0.5), net.weights(outputs),
+        kernel_shape=[size] * 2, pads=[size // 2] * 4, group=groups)  # fmt: skip
+    x = net.add("Relu", convolution(x, 32, 3))
+    y = net.add("Relu", convolution(x, 32, 32, groups=32))
+    x = net.add("Relu", net.add("Add", convolution(y, 32, 32), x))
+    x = net.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    y = convolution(x, 32, 32, 1)
+    gate = net.add("Mul", y, net.add("Sigmoid", y))
+    pool = net.add("AveragePool", x, kernel_shape=[3, 3], pads=[1] * 4, strides=[1, 1])
+    x = net.add("Concat", gate, pool, axis=1)
+    x = net.add("BatchNormalization", x, *(net.constant(net.random.uniform(0.5, 1.5, 64).astype("float32")) for _ in range(4)))
+    x = net.add("LeakyRelu", convolution(x, 32, 64, groups=2), alpha=0.1)
+    x = net.add("Resize", x, "", net.constant(numpy.array([1, 1, 2, 2], "float32")), mode="linear",
+                coordinate_transformation_mode="half_pixel")  # fmt: skip
+    x = net.add("GlobalAveragePool", convolution(x, 20, 32))
+    return net.model({x: ["batch", 20, 1, 1]})
+
+
 _HEADS, _SIZE = 2, 16
 _WIDTH = _HEADS * _SIZE
 
@@ -350,6 +397,16 @@ def networks():
         )
         yield _whole("convolutional_" + kind, made, images[3], wants=wants, **steps)
     yield _whole("convolutional_fused", _optimized(convolutional), images[3], 1e-4, 1e-4, ("FusedConv",))
+
+    everything = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    wants = ("ReorderOutput", "Upsample")
+    yield _whole("convolutional_all", _optimized(convolutional, everything), images[3], 1e-4, 1e-4, wants[:1])
+    yield _whole("blocked_all", _optimized(_blocked(), everything), images[3], 1e-4, 1e-4, wants)
+
+    activated = _optimized(_activated())
+    if {node.op_type for node in activated.graph.node} != {"FusedGemm"}:
+        raise ValueError("The optimizer leaves an activation outside of a product.")
+    yield _whole("activated_extended", activated, {"rows": floats(random, (5, 12))}, 1e-5, 1e-5)
 
     encoder = _encoder()
     words = {

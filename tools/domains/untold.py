@@ -41,8 +41,9 @@ def find_gaps(nodes):
     declared = declarations.read_declarations()
     given = {op_type: set() for op_type in declared}
     for node in nodes:
-        if node.op_type in declared:
-            given[node.op_type] |= names_of(node, declared[node.op_type])
+        key = declarations.operator_key(node.domain, node.op_type)
+        if key in declared:
+            given[key] |= names_of(node, declared[key])
     gaps = []
     for op_type, (inputs, outputs, attributes) in declared.items():
         known = {name for table in (_REFUSED, _WITHOUT_EFFECT) for name in table.get(op_type, "").split()}

@@ -6,7 +6,7 @@ import contextlib
 import io
 import logging
 
-from exported import torch_networks, torchvision_models, transformers_text
+from exported import torch_layers, torch_networks, torchvision_models, transformers_text
 from exported.exported_case import Case, Exported
 
 # Scores of a network with steps of 8 bits in between: one rounding that falls the other way moves
@@ -27,6 +27,7 @@ def _source(name):
         "llama": ("transformers/llama", transformers_text),
         "lstm": ("torch/lstm", torch_networks),
         "unet": ("torch/unet", torch_networks),
+        "activations": ("torch/activations", torch_layers),
     }
     key, module = sources[name]
     return next(
@@ -168,6 +169,9 @@ def list_cases():
                      peer_refusal="a segmentation fault")  # fmt: skip
     yield _quantized("bert_fused", "bert", _optimized("bert", 4, 32), 1e-3, is_own=True)
     yield _quantized("gpt2_fused", "gpt2", _optimized("gpt2", 4, 32), 1e-3, is_own=True)
-    for name in ("resnet18", "bert", "gpt2", "lstm", "shufflenet"):
+    for name in ("resnet18", "bert", "gpt2", "lstm", "shufflenet", "activations"):
         yield _quantized(f"{name}_basic", name, _graph_level("ORT_ENABLE_BASIC"), 1e-3, is_own=True)
         yield _quantized(f"{name}_extended", name, _graph_level("ORT_ENABLE_EXTENDED"), 1e-3, is_own=True)
+    # With channels in the blocks of this processor.
+    for name in ("resnet18", "mobilenet_v2", "shufflenet", "unet", "bert"):
+        yield _quantized(f"{name}_all", name, _graph_level("ORT_ENABLE_ALL"), 1e-3, is_own=True)

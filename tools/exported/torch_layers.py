@@ -279,6 +279,20 @@ def _conditional():
     return Subject(module, [(value.abs(),), (-signal(2, 5, 6).abs(),)], _BATCH)
 
 
+def _activations():
+    """A linear layer before each activation that ONNX Runtime's optimizer moves into one."""
+    import torch
+    from torch import nn
+
+    layers = []
+    for activation in (nn.ELU(0.8), nn.SELU(), nn.Softplus(), nn.Softsign(), nn.LeakyReLU(0.2), nn.Hardsigmoid(),
+                       nn.Sigmoid(), nn.ReLU(), nn.Tanh()):  # fmt: skip
+        layers += [nn.Linear(14, 14), activation]
+    torch.manual_seed(1)
+    inputs = [(signal(1, 2, 14),), (signal(2, 5, 14),)]
+    return Subject(settle("activations", nn.Sequential(*layers), gain=1.5), inputs, _BATCH)
+
+
 def _narrow(kind):
     """A small network in a narrow type; the module computes in it, too, with its own rounding."""
 
@@ -300,6 +314,7 @@ def _narrow(kind):
 
 
 _MODULES = {
+    "activations": _activations,
     "sampler": _sampler,
     "interpolation": _interpolation,
     "volume": _volume,

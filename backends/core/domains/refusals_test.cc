@@ -248,6 +248,41 @@ TEST(RefusalsTest, GatedNormOfOtherForms) {
               HasSubstr("Input 0 has rows of 10 elements, no multiple of the 4 of the scale."));
 }
 
+// Which blocks of channels a filter has, its extents tell in part: 24 outputs are blocks of 8
+// alone, 12 inputs of blocks of 16 alone. One of the two is not this processor's.
+TEST(RefusalsTest, BlocksOfChannelsOfAnotherProcessor) {
+  const auto convolution = [](int64_t outputs, int64_t inputs, int64_t group) {
+    Node node({{kFloat, {1, inputs * group, 5, 5}}, {kFloat, {outputs, inputs, 3, 3}}}, 1);
+    node.Set("group", group);
+    return Refusal("Conv", node, "com.microsoft.nchwc");
+  };
+  EXPECT_EQ(convolution(48, 3, 1), "");
+  EXPECT_EQ(convolution(48, 64, 1), "");
+  EXPECT_EQ(convolution(48, 1, 48), "");
+  EXPECT_EQ(convolution(64, 32, 2), "");
+  const std::string of_eight = convolution(24, 3, 1);
+  const std::string of_sixteen = convolution(32, 12, 1);
+  EXPECT_NE(of_eight.empty(), of_sixteen.empty());
+  EXPECT_THAT(of_eight + of_sixteen, HasSubstr("those of this processor."));
+  EXPECT_THAT(of_eight + of_sixteen, HasSubstr("at ORT_ENABLE_EXTENDED it is for all."));
+  EXPECT_THAT(convolution(20, 3, 1),
+              HasSubstr("The filter of 20 outputs and 3 inputs in 1 groups"));
+  EXPECT_THAT(convolution(48, 3, 0), HasSubstr("Attribute group is 0, below 1."));
+  const auto output = [](int64_t channels) {
+    Node node({{kFloat, {1, 32, 5, 5}}}, 1);
+    node.Set("channels", channels);
+    return Refusal("ReorderOutput", node, "com.microsoft.nchwc");
+  };
+  EXPECT_EQ(output(30), "");
+  EXPECT_THAT(output(12), HasSubstr("An image of 12 channels in 32 does not come in blocks of"));
+  EXPECT_THAT(output(0), HasSubstr("Attribute channels is 0, below 1."));
+  EXPECT_THAT(output(33), HasSubstr("Attribute channels is 33; input 0 has 32 channels."));
+  Node node({{kFloat, {1, 32, 5, 5}}}, 1);
+  node.Set("scales", std::vector<int64_t>{2, 2});
+  EXPECT_THAT(Refusal("Upsample", node, "com.microsoft.nchwc"),
+              HasSubstr("Attribute scales has 2 numbers instead of 4."));
+}
+
 TEST(RefusalsTest, HyperConnectionsOfWrongExtents) {
   const auto norm = [](int64_t branches, Input scale) {
     Node node({{kFloat, {2, 20}}, scale}, 1);

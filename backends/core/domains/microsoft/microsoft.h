@@ -16,6 +16,8 @@ namespace onnxifi::microsoft {
 
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> ArrayOperators();
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> BlockQuantizedOperators();
+// Of com.microsoft.nchwc.
+ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> BlockedChannelsOperators();
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> ConvolutionOperators();
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> CropAndResizeOperators();
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> DecoderAttentionOperators();
