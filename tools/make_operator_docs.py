@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/operators.md: each operator, its versions, the element types its cases have, and what devices refuse.
+"""Writes docs/operators.md: each operator, its versions, the element types that run, and what devices refuse.
 
 Reads the table of pairs that make_opset_cases.py made, the models of its cases and of those of make_domain_cases.py,
 and the expectation files, which `onnxifi_conformance --suite opsets` and `--suite domains` hold against what each
-device does. With --check, the file is compared.
+device does. Asks the CPU's plugin about the types that no case has. With --check, the file is compared.
 Exit status: 0 written or equal, 1 different.
 """
 
@@ -20,6 +20,7 @@ import onnx
 
 import make_domain_cases
 import make_opset_cases
+import probe_types
 from domains import declarations, recurrent, refused
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
@@ -36,9 +37,10 @@ Made by `tools/make_operator_docs.py`; `tools/test` checks that it is current. O
 version, of which {passed} have a case that passes on each of {devices}.
 
 - **versions**: the `since_version`s of which a case passes. In brackets: those of which none does, and why below.
-- **element types**: those that tensors of these cases have, each at the first version that has it. Others may work:
-  `onnxifi_info --ops` asks a device.
-- **refused**: cases that a device refuses, by their names, with the number of them.
+- **element types**: those that tensors of these cases have, and those that the CPU's plugin takes where a case is given
+  another type of the schema's (`tools/probe_types.py`), each at the first version that has it.
+- **refused**: types of the schema that it refuses then; cases that a device refuses, by their names, with the number of
+  them. `onnxifi_info --ops` asks a device about a model.
 """
 _DOMAINS = """
 ## Operators beside ONNX's
@@ -131,7 +133,11 @@ def describe_refusals(cases, refusals):
     return "; ".join(f"{device}: {text}" for device, text in texts.items())
 
 
-def make_document(folder, index, domains_text):
+def read_schema(pair):
+    return onnx.defs.get_schema(pair["operator"], pair["version"], pair["domain"])
+
+
+def make_document(folder, index, domains_text, device):
     paths = {case["name"]: case["path"] for case in index["cases"]}
     refusals = {device: read_refusals(device, paths) for device in DEVICES}
     operators = collections.defaultdict(list)
@@ -140,7 +146,7 @@ def make_document(folder, index, domains_text):
     domains = collections.defaultdict(list)
     exceptions, passed_count = [], 0
     for (domain, operator), pairs in sorted(operators.items()):
-        versions, types, known, all_cases = [], [], set(), []
+        versions, types, known, all_cases, refused_types = [], [], set(), [], set()
         for pair in pairs:
             cases = pair.get("cases", [])
             passing = [name for name in cases if all(name not in refusals[d] for d in DEVICES)]
@@ -149,15 +155,18 @@ def make_document(folder, index, domains_text):
             if not passing:
                 reason = pair.get("reason") or refusals[DEVICES[0]][cases[0]]
                 exceptions.append(f"| {operator} | {pair['version']} | {reason} |")
-            found = set()
-            for name in passing:
-                found |= element_types(onnx.load(folder / paths[name] / "model.onnx"))
+            models = [onnx.load(folder / paths[name] / "model.onnx") for name in passing]
+            found = set().union(*map(element_types, models))
+            asked = probe_types.probe(device, models, read_schema(pair), known | found)
+            found |= asked.taken
             if found - known:
                 types.append(f"{pair['version']}: {name_types(found - known)}")
             known |= found
+            refused_types = asked.refused
             all_cases += cases
         row = f"| {operator} | {', '.join(versions)} | {'; '.join(types)} |"
-        domains[domain].append(f"{row} {describe_refusals(all_cases, refusals)} |")
+        texts = [name_types(refused_types - known), describe_refusals(all_cases, refusals)]
+        domains[domain].append(f"{row} {'; '.join(filter(None, texts))} |")
     text = _HEADER.format(
         onnx=onnx.__version__,
         pairs=len(index["pairs"]),
@@ -200,8 +209,10 @@ def describe_domains(folder, index):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="only compare")
+    parser.add_argument("--build", type=pathlib.Path, default=TREE / "build" / "release")
     arguments = parser.parse_args()
-    text = make_document(*make_opset_cases.make(), describe_domains(*make_domain_cases.make()))
+    device = probe_types.Device(arguments.build / "lib" / "libonnxifi.so", "cpu")
+    text = make_document(*make_opset_cases.make(), describe_domains(*make_domain_cases.make()), device)
     if not arguments.check:
         DOCUMENT.write_text(text)
         return 0
