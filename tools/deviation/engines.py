@@ -66,8 +66,76 @@ def _resize_by_cubes(x, scales):
     return rows @ x @ columns.T
 
 
+def _float(attributes, name, default=0.0):
+    return float(numpy.float32(attributes.get(name, default)))
+
+
+def _floats(attributes, name):
+    return numpy.array(attributes[name], numpy.float32).astype(numpy.float64)
+
+
+def _sigmoid(x):
+    return 1 / (1 + numpy.exp(-x))
+
+
+def _affine_grid(attributes, theta, size):
+    """ONNX's evaluator finds positions in float32."""
+    axes = []
+    for count in size[:1:-1]:
+        steps = numpy.arange(count)
+        axes.append(2 * steps / (count - 1) - 1 if attributes["align_corners"] else (2 * steps + 1) / count - 1)
+    x, y = numpy.meshgrid(*axes)
+    return numpy.stack([x, y, numpy.ones_like(x)], -1) @ theta.swapaxes(1, 2)[:, None]
+
+
+def _linear_regressor(attributes, x):
+    coefficients = _floats(attributes, "coefficients").reshape(attributes["targets"], -1)
+    return x @ coefficients.T + _floats(attributes, "intercepts")
+
+
+def _svm_regressor(attributes, x):
+    supports = _floats(attributes, "support_vectors").reshape(attributes["n_supports"], -1)
+    gamma, shift, degree = _floats(attributes, "kernel_params")
+    products = x @ supports.T
+    kernels = {
+        "LINEAR": lambda: products,
+        "RBF": lambda: numpy.exp(-gamma * ((x[:, None] - supports) ** 2).sum(-1)),
+        "POLY": lambda: (gamma * products + shift) ** degree,
+        "SIGMOID": lambda: numpy.tanh(gamma * products + shift),
+    }
+    values = kernels[attributes["kernel_type"]]()
+    return (values @ _floats(attributes, "coefficients") + _floats(attributes, "rho"))[:, None]
+
+
+def _skip_normalization(attributes, x, skip, scale, bias=None):
+    total = x + skip
+    if bias is not None:
+        total = total - total.mean(-1, keepdims=True)
+    spread = (total * total).mean(-1, keepdims=True) + _float(attributes, "epsilon")
+    return total / numpy.sqrt(spread) * scale + (0 if bias is None else bias)
+
+
+def _fused_gemm(attributes, a, b, c):
+    x = a @ b + c
+    if attributes["activation"] == "Softplus":
+        return numpy.logaddexp(0, x)
+    alpha, gamma = _float(attributes, "activation_alpha"), _float(attributes, "activation_gamma")
+    return gamma * numpy.where(x > 0, x, alpha * numpy.expm1(x))
+
+
 # What ONNX's evaluator does not have, or not rightly in float64.
 _OWN = {
+    "BiasGelu": lambda _attributes, x, bias: _gelu({"approximate": "none"}, x + bias),
+    "FastGelu": lambda _attributes, x: _gelu({"approximate": "tanh"}, x),
+    "FusedGemm": _fused_gemm,
+    "FusedMatMul": lambda attributes, a, b: _float(attributes, "alpha") * (a @ b.swapaxes(-1, -2)),
+    "LinearRegressor": _linear_regressor,
+    "QuickGelu": lambda attributes, x: x * _sigmoid(_float(attributes, "alpha") * x),
+    "SVMRegressor": _svm_regressor,
+    "SkipLayerNormalization": _skip_normalization,
+    "SkipSimplifiedLayerNormalization": _skip_normalization,
+    "SwiGLU": lambda _attributes, a, b: a * _sigmoid(a) * b,
+    "Swish": lambda attributes, x: x * _sigmoid(_float(attributes, "alpha") * x),
     "Erf": lambda _attributes, x: _ERF(x),
     "Gelu": _gelu,
     "GlobalLpPool": _global_lp_pool,
@@ -79,6 +147,8 @@ _OWN = {
 def evaluate(sample, shapes, inputs):
     """The outputs in float64, from inputs of any float type."""
     wide = {name: value.astype(numpy.float64) for name, value in inputs.items()}
+    if sample.op_type == "AffineGrid":
+        return _affine_grid(sample.attributes, wide["theta"], sample.others["size"])
     if sample.op_type in _OWN:
         return _OWN[sample.op_type](sample.attributes, *wide.values())
     if sample.op_type == "Resize" and sample.attributes["mode"] == "cubic":

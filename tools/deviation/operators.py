@@ -14,13 +14,25 @@ from onnx import helper, numpy_helper
 OPSET = 23
 _IR_VERSION = 10
 
+_TYPES = ("float", "float16", "bfloat16", "double")
+_SHORT = ("float", "float16", "bfloat16")
+_LONG = ("float", "double")
+
+# The value of an attribute that is the number of the element type.
+ELEMENT = "the element type"
+
 # `floats`: low and high bound by input name, in the node's order; `others`: arrays by name that keep
-# their type and are initializers.
-Sample = collections.namedtuple("Sample", "op_type label attributes floats shapes others outputs")
+# their type and are initializers, behind them unless `has_others_first`. `opset`: of ONNX's domain; that of the
+# operator is of version 1 where it is another. `types`: those of its schema.
+Sample = collections.namedtuple(
+    "Sample", "op_type label attributes floats shapes others outputs domain opset has_others_first types"
+)
 
 
-def _sample(op_type, floats, shapes, label="", others=None, outputs=1, **attributes):
-    return Sample(op_type, label or op_type, attributes, floats, shapes, others or {}, outputs)
+def _sample(op_type, floats, shapes, label="", others=None, outputs=1, domain="", opset=OPSET,
+            has_others_first=False, types=_TYPES, **attributes):  # fmt: skip
+    return Sample(op_type, label or op_type, attributes, floats, shapes, others or {}, outputs, domain, opset,
+                  has_others_first, types)  # fmt: skip
 
 
 # An odd extent that is no multiple of a vector, and a square one that is.
@@ -164,9 +176,76 @@ def _signals():
         yield _sample("DFT", {"x": (-1, 1)}, [{"x": signal}], f"DFT ({label})", others=axis)
 
 
+    frames = {"step": numpy.array(16)}, {"window": [64]}
+    shapes = [{"signal": [2, 300, 1]} | frames[1]]
+    yield _sample("STFT", {"signal": (-1, 1), "window": (0, 1)}, shapes, others=frames[0], onesided=1)
+    for op_type in ("BlackmanWindow", "HammingWindow", "HannWindow"):
+        for periodic in (0, 1):
+            label = f"{op_type} ({'periodic' if periodic else 'symmetric'})"
+            size = {"size": numpy.array(1031)}
+            yield _sample(op_type, {}, [{}], label, size, periodic=periodic, output_datatype=ELEMENT)
+    sizes = {"bins": numpy.array(40), "length": numpy.array(512), "rate": numpy.array(16000)}
+    shapes = [{"low": [], "high": []}]
+    yield _sample("MelWeightMatrix", {"low": (10, 40), "high": (7000, 8000)}, shapes, others=sizes,
+                  has_others_first=True, output_datatype=ELEMENT)  # fmt: skip
+
+
+def _rare():
+    yield _sample("CumProd", {"x": (0.95, 1.05)}, [{"x": [5, 1031]}, {"x": [3, 64]}], opset=26,
+                  others={"axis": numpy.array(1)})  # fmt: skip
+    size = {"size": numpy.array([2, 3, 19, 23])}
+    for corners in (0, 1):
+        label = f"AffineGrid (align_corners {corners})"
+        yield _sample("AffineGrid", {"theta": (-1, 1)}, [{"theta": [2, 2, 3]}], label, size, align_corners=corners)
+    batches = {"batches": numpy.array([0, 1, 0], numpy.int64)}
+    for mode in ("avg", "max"):
+        yield _sample("RoiAlign", {"x": (-1, 1), "rois": (0, 12)}, [{"x": [2, 3, 13, 17], "rois": [3, 4]}],
+                      f"RoiAlign ({mode})", batches, mode=mode, output_height=3, output_width=4,
+                      sampling_ratio=2, opset=21, types=("float", "float16", "double"))  # fmt: skip
+    labels = {"labels": numpy.arange(24).reshape(3, 8) % 11}
+    yield _sample("NegativeLogLikelihoodLoss", {"x": (-5, 0)}, [{"x": [3, 11, 8]}], others=labels)
+    rows = [{"x": shape} for shape in _SHAPES]
+    yield _sample("Swish", {"x": (-8, 8)}, rows, opset=24, alpha=1.5)
+    pairs = [{"a": shape, "b": shape} for shape in _SHAPES]
+    yield _sample("SwiGLU", {"a": (-8, 8), "b": (-2, 2)}, pairs, opset=28)
+
+
+def _other_domains():
+    random = numpy.random.default_rng(23)
+    rows = [{"x": [37, 19]}]
+    numbers = lambda count: [float(each) for each in random.uniform(-1, 1, count).astype("float32")]
+    learned = {"domain": "ai.onnx.ml", "types": _LONG}
+    yield _sample("LinearRegressor", {"x": (-2, 2)}, rows, **learned, targets=3, coefficients=numbers(57),
+                  intercepts=numbers(3))  # fmt: skip
+    for kernel in ("LINEAR", "RBF", "POLY", "SIGMOID"):
+        yield _sample("SVMRegressor", {"x": (-1, 1)}, rows, f"SVMRegressor ({kernel})", **learned,
+                      kernel_type=kernel, n_supports=5, coefficients=numbers(5), rho=[0.25],
+                      support_vectors=numbers(95), kernel_params=[0.125, 0.5, 3.0])  # fmt: skip
+    runtime = {"domain": "com.microsoft"}
+    wide = [{"x": shape, "bias": shape[-1:]} for shape in _SHAPES]
+    yield _sample("BiasGelu", {"x": (-5, 5), "bias": (-1, 1)}, wide, **runtime)
+    rows = [{"x": shape} for shape in _SHAPES]
+    yield _sample("FastGelu", {"x": (-5, 5)}, rows, **runtime)
+    yield _sample("QuickGelu", {"x": (-5, 5)}, rows, **runtime, alpha=1.702)
+    skip = {"x": (-3, 3), "skip": (-3, 3), "scale": (0.5, 1.5), "bias": (-1, 1)}
+    shapes = {"x": [2, 9, 771], "skip": [2, 9, 771], "scale": [771], "bias": [771]}
+    yield _sample("SkipLayerNormalization", skip, [shapes], **runtime, types=_SHORT, epsilon=1e-5)
+    without = lambda table: {name: value for name, value in table.items() if name != "bias"}
+    yield _sample("SkipSimplifiedLayerNormalization", without(skip), [without(shapes)], **runtime,
+                  types=_SHORT, epsilon=1e-5)  # fmt: skip
+    product = {"a": (-1, 1), "b": (-1, 1)}
+    yield _sample("FusedMatMul", product, [{"a": [4, 16, 64], "b": [4, 48, 64]}], **runtime, transB=1, alpha=0.125)
+    for activation, more in (("Selu", {"activation_alpha": 1.5, "activation_gamma": 1.25}), ("Softplus", {})):
+        yield _sample("FusedGemm", product | {"c": (-1, 1)}, [{"a": [33, 257], "b": [257, 65], "c": [65]}],
+                      f"FusedGemm ({activation})", **runtime, types=("float", "float16", "double"),
+                      activation=activation, **more)  # fmt: skip
+
+
 def list_samples():
     """All samples, in the order of the report."""
-    groups = (_elementwise, _reductions, _products, _windows, _normalizations, _networks, _signals)
+    groups = (
+        _elementwise, _reductions, _products, _windows, _normalizations, _networks, _signals, _rare, _other_domains,
+    )  # fmt: skip
     return [sample for group in groups for sample in group()]
 
 
@@ -185,14 +264,22 @@ def make_model(sample, shapes, element):
     initializers = [numpy_helper.from_array(value, name) for name, value in sample.others.items()]
     outputs = ["y"][: sample.outputs]
     names = [*sample.floats, *sample.others]
-    node = helper.make_node(sample.op_type, names, outputs, **sample.attributes)
+    if sample.has_others_first:
+        names = [*sample.others, *sample.floats]
+    if sample.op_type == "STFT":  # others in between
+        names = ["signal", "step", "window"]
+    attributes = {name: element if value is ELEMENT else value for name, value in sample.attributes.items()}
+    node = helper.make_node(sample.op_type, names, outputs, domain=sample.domain, **attributes)
+    # Those of learned models are float32, whatever type their inputs have.
+    result = 1 if sample.domain == "ai.onnx.ml" else element
     graph = helper.make_graph(
         [node],
         "one",
         inputs,
-        [helper.make_tensor_value_info("y", element, None)],
+        [helper.make_tensor_value_info("y", result, None)],
         initializer=initializers,
     )
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION
-    )
+    opsets = [helper.make_opsetid("", sample.opset)]
+    if sample.domain:
+        opsets.append(helper.make_opsetid(sample.domain, 1))
+    return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
