@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "client/onnx_file/wire_reader.h"
 #include "client/onnx_file/wire_writer.h"
@@ -19,8 +20,14 @@ using onnx_file::WireType;
 
 // Field numbers of onnx.proto.
 constexpr uint32_t kModelGraph = 7;
+constexpr uint32_t kModelOperatorSet = 8;
+constexpr uint32_t kOperatorSetVersion = 2;
 constexpr uint32_t kGraphNode = 1;
 constexpr uint32_t kGraphInitializer = 5;
+constexpr uint32_t kGraphInput = 11;
+// From a value of the graph to the axes of its tensor, and an axis's symbol.
+constexpr std::array<uint32_t, 4> kAxisOfValue = {2, 1, 2, 1};
+constexpr uint32_t kAxisSymbol = 2;
 constexpr uint32_t kNodeOperator = 4;
 constexpr uint32_t kNodeAttribute = 5;
 constexpr uint32_t kAttributeName = 1;
@@ -48,6 +55,24 @@ std::string TextOf(std::span<const std::byte> message, uint32_t number) {
     if (field.number == number && field.type == WireType::kBytes) text = field.text();
   });
   return text;
+}
+
+// Whether the messages down this path of field numbers have the field `last`.
+bool HasField(std::span<const std::byte> message, std::span<const uint32_t> path, uint32_t last) {
+  bool has = false;
+  (void)Copy(message, [&](const WireField& field, std::string&) {
+    if (path.empty()) has = has || field.number == last;
+    if (path.empty() || field.number != path.front() || field.type != WireType::kBytes) return;
+    has = has || HasField(field.bytes, path.subspan(1), last);
+  });
+  return has;
+}
+
+std::string MisreadOperatorSet(std::span<const std::byte> import) {
+  return Copy(import, [](const WireField& field, std::string& copy) {
+    if (field.number != kOperatorSetVersion) return AppendField(copy, field);
+    onnx_file::AppendIntegerField(copy, kOperatorSetVersion, field.signed_value() + 2);
+  });
 }
 
 std::string MisreadNode(std::string_view lie, std::span<const std::byte> node) {
@@ -80,6 +105,9 @@ std::string Misread(std::string_view lie, std::span<const std::byte> model) {
   const bool misreads_nodes = lie.starts_with(kSwallows) || lie == "takes the next axis";
   const bool misreads_initializers = lie == "changes initializers";
   return Copy(model, [&](const WireField& field, std::string& copy) {
+    if (field.number == kModelOperatorSet && lie == "takes the operators of later sets") {
+      return onnx_file::AppendBytesField(copy, kModelOperatorSet, MisreadOperatorSet(field.bytes));
+    }
     if (field.number != kModelGraph || field.type != WireType::kBytes) {
       return AppendField(copy, field);
     }
@@ -111,6 +139,12 @@ bool DrawsNumbers(std::span<const std::byte> model) {
     });
   });
   return draws;
+}
+
+bool HasSymbols(std::span<const std::byte> model) {
+  std::vector<uint32_t> path = {kModelGraph, kGraphInput};
+  path.insert(path.end(), kAxisOfValue.begin(), kAxisOfValue.end());
+  return HasField(model, path, kAxisSymbol);
 }
 
 }  // namespace onnxifi::mutants

@@ -16,10 +16,14 @@ namespace onnxifi::mutants {
 //   "swallows the attribute NAME"   nodes have no attribute of that name
 //   "takes the next axis"           the attribute `axis` is one more
 //   "changes initializers"          the last byte of each initializer's raw data differs
+//   "takes the operators of later sets"  each imported version is two more
 std::string Misread(std::string_view lie, std::span<const std::byte> model);
 
 // Whether a node of the model is of an operator that draws random numbers.
 bool DrawsNumbers(std::span<const std::byte> model);
+
+// Whether an input of the model's graph has a symbol for an extent.
+bool HasSymbols(std::span<const std::byte> model);
 
 }  // namespace onnxifi::mutants
 

@@ -12,6 +12,7 @@
 #include <onnx/onnxifi_ext.h>
 #include <onnxifi/sdk.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cfenv>
 #include <clocale>
@@ -23,6 +24,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "conformance/mutants/model_lies.h"
@@ -54,7 +56,7 @@ class Mutant {
   const std::string& lie() const { return lie_; }
   bool MisreadsModels() const {
     return lie_.starts_with("swallows ") || Tells("takes the next axis") ||
-           Tells("changes initializers");
+           Tells("changes initializers") || Tells("takes the operators of later sets");
   }
 
   template <typename Function>
@@ -68,10 +70,18 @@ class Mutant {
   std::map<onnxEvent, onnxGraph> graphs_of_events;
   // Outputs of the run before.
   std::map<onnxGraph, std::vector<float>> last_runs;
-  // Graphs that draw random numbers.
+  // Graphs that draw random numbers, and those with symbols for extents.
   std::set<onnxGraph> drawing;
+  std::set<onnxGraph> symbolic;
+  // The thread that ran a graph first.
+  std::map<onnxGraph, std::thread::id> first_threads;
+  // Extents of output buffers, by name.
+  std::map<onnxGraph, std::map<std::string, std::vector<int64_t>>> bounds_of_graphs;
+  std::map<onnxEvent, onnxGraph> bounds_of_events;
   std::map<void*, onnxBackendID> given_ids;
   onnxGetRunValuesFunction get_run_values = nullptr;
+  onnxGetRunOutputShapesFunction get_run_output_shapes = nullptr;
+  onnxSetIOAndRunGraphFunction set_io_and_run_graph = nullptr;
 
  private:
   Mutant() {
@@ -119,6 +129,13 @@ void Miscompute(const Output& output, onnxGraph graph) {
   const std::vector<float> computed = values;
   std::vector<float>& last = mutant.last_runs[graph];
   if (mutant.Tells("computes the tail wrongly") && values.size() > 64) values.back() += 1;
+  if (mutant.Tells("computes the tail of symbols wrongly") && mutant.symbolic.contains(graph)) {
+    values.back() += 1;
+  }
+  if (mutant.Tells("computes rightly on one thread alone") &&
+      mutant.first_threads[graph] != std::this_thread::get_id()) {
+    std::ranges::fill(values, 0.0f);
+  }
   if (mutant.Tells("strides rows by one element too few") && output.row > 1) {
     for (size_t k = 0; k < values.size(); ++k) values[k] = computed[k - k / output.row];
   }
@@ -179,6 +196,15 @@ onnxStatus ONNXIFI_ABI SayNothing(char* message, size_t* size_bytes) {
   return ONNXIFI_STATUS_SUCCESS;
 }
 
+// Remembers which outputs a run writes; the lock is held.
+void Remember(onnxGraph graph, onnxEvent event, const Output& output) {
+  Mutant& mutant = Mutant::Get();
+  mutant.outputs_of_events[event] = output;
+  mutant.graphs_of_events[event] = graph;
+  mutant.first_threads.try_emplace(graph, std::this_thread::get_id());
+  if (mutant.Tells("tells bounds as extents of outputs")) mutant.bounds_of_events[event] = graph;
+}
+
 // Whether a list of properties asks for a graph of values.
 bool AsksForValues(const uint64_t* properties) {
   for (; properties != nullptr && *properties != ONNXIFI_GRAPH_PROPERTY_NONE; properties += 2) {
@@ -202,6 +228,51 @@ onnxStatus ONNXIFI_ABI TellOtherNames(onnxEvent event, onnxValueCallback callbac
     caller.callback(caller.context, &renamed);
   };
   return Mutant::Get().get_run_values(event, rename, &listener);
+}
+
+onnxStatus ONNXIFI_ABI TellBounds(onnxEvent event, onnxTensorShapeCallback callback,
+                                  void* context) {
+  struct ShapeListener {
+    onnxTensorShapeCallback callback;
+    void* context;
+    std::map<std::string, std::vector<int64_t>> bounds;
+  };
+  Mutant& mutant = Mutant::Get();
+  ShapeListener listener = {callback, context, {}};
+  {
+    const std::lock_guard<std::mutex> lock(mutant.mutex);
+    listener.bounds = mutant.bounds_of_graphs[mutant.bounds_of_events[event]];
+  }
+  const onnxTensorShapeCallback tell = [](void* to, const onnxTensorShape* shape) {
+    const auto& caller = *static_cast<const ShapeListener*>(to);
+    onnxTensorShape told = *shape;
+    const auto bound = caller.bounds.find(shape->name);
+    if (bound != caller.bounds.end()) told.extents = bound->second.data();
+    caller.callback(caller.context, &told);
+  };
+  return mutant.get_run_output_shapes(event, tell, &listener);
+}
+
+onnxStatus ONNXIFI_ABI BindAndRun(onnxGraph graph, uint32_t inputs_count,
+                                  const onnxTensorDescriptorV1* inputs, uint32_t outputs_count,
+                                  const onnxTensorDescriptorV1* outputs, onnxMemoryFenceV1* fence) {
+  Mutant& mutant = Mutant::Get();
+  const onnxStatus status =
+      mutant.set_io_and_run_graph(graph, inputs_count, inputs, outputs_count, outputs, fence);
+  if (status == ONNXIFI_STATUS_SUCCESS) {
+    const std::lock_guard<std::mutex> lock(mutant.mutex);
+    Remember(graph, fence->event, FirstOutput(outputs_count, outputs));
+  }
+  return status;
+}
+
+// Where the target has the function that `name` asks for: `own` takes its place, and `kept` has it.
+template <typename Function>
+void Replace(std::string_view name, std::string_view wanted, Function own, Function& kept,
+             onnxExtensionFunctionPointer* function) {
+  if (!name.starts_with(wanted)) return;
+  kept = reinterpret_cast<Function>(reinterpret_cast<void (*)()>(*function));
+  *function = reinterpret_cast<onnxExtensionFunctionPointer>(reinterpret_cast<void (*)()>(own));
 }
 
 }  // namespace
@@ -343,7 +414,10 @@ onnxStatus ONNXIFI_ABI onnxInitGraph(onnxBackend backend, const uint64_t* proper
     const std::lock_guard<std::mutex> lock(mutant.mutex);
     mutant.last_runs.erase(*graph);
     mutant.drawing.erase(*graph);
+    mutant.symbolic.erase(*graph);
+    mutant.first_threads.erase(*graph);
     if (onnxifi::mutants::DrawsNumbers(bytes)) mutant.drawing.insert(*graph);
+    if (onnxifi::mutants::HasSymbols(bytes)) mutant.symbolic.insert(*graph);
   }
   if (Tells("leaves the handle after a failure") && graph != nullptr &&
       status != ONNXIFI_STATUS_SUCCESS && status != ONNXIFI_STATUS_FALLBACK) {
@@ -363,6 +437,12 @@ onnxStatus ONNXIFI_ABI onnxSetGraphIO(onnxGraph graph, uint32_t inputs_count,
   const std::lock_guard<std::mutex> lock(mutant.mutex);
   if (status == ONNXIFI_STATUS_SUCCESS) {
     mutant.outputs_of_graphs[graph] = FirstOutput(outputs_count, outputs);
+    auto& bounds = mutant.bounds_of_graphs[graph];
+    bounds.clear();
+    for (uint32_t k = 0; k < outputs_count; ++k) {
+      const uint64_t* extents = outputs[k].shape;
+      bounds[outputs[k].name].assign(extents, extents + outputs[k].dimensions);
+    }
     if (mutant.Tells("keeps the binding after a failure") && inputs_count == 2) {
       auto& kept = last_good[graph];
       kept.assign(inputs, inputs + inputs_count);
@@ -401,8 +481,7 @@ onnxStatus ONNXIFI_ABI onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* in
   if (status == ONNXIFI_STATUS_SUCCESS) {
     Mutant& mutant = Mutant::Get();
     const std::lock_guard<std::mutex> lock(mutant.mutex);
-    mutant.outputs_of_events[output->event] = mutant.outputs_of_graphs[graph];
-    mutant.graphs_of_events[output->event] = graph;
+    Remember(graph, output->event, mutant.outputs_of_graphs[graph]);
     if (mutant.Tells("leaks a buffer in every run")) {
       static_cast<volatile char*>(std::malloc(100))[0] = 0;  // Nobody frees it, as the lie has it.
     }
@@ -433,12 +512,17 @@ onnxStatus ONNXIFI_ABI onnxGetExtensionFunctionAddress(onnxBackendID id, const c
                     : nullptr;
     return *function == nullptr ? ONNXIFI_STATUS_UNIDENTIFIED_NAME : status;
   }
-  if (Tells("tells outputs by another name") && status == ONNXIFI_STATUS_SUCCESS &&
-      std::string_view(name).starts_with("onnxGetRunValues")) {
-    Mutant::Get().get_run_values =
-        reinterpret_cast<onnxGetRunValuesFunction>(reinterpret_cast<void (*)()>(*function));
-    *function = reinterpret_cast<onnxExtensionFunctionPointer>(
-        reinterpret_cast<void (*)()>(TellOtherNames));
+  if (status == ONNXIFI_STATUS_SUCCESS) {
+    Mutant& mutant = Mutant::Get();
+    if (Tells("tells outputs by another name")) {
+      Replace(name, "onnxGetRunValues", &TellOtherNames, mutant.get_run_values, function);
+    }
+    if (Tells("tells bounds as extents of outputs")) {
+      Replace(name, "onnxGetRunOutputShapes", &TellBounds, mutant.get_run_output_shapes, function);
+    }
+    if (Tells("computes rightly on one thread alone")) {
+      Replace(name, "onnxSetIOAndRunGraph", &BindAndRun, mutant.set_io_and_run_graph, function);
+    }
   }
   if (Tells("knows one spelling only") && name != nullptr && function != nullptr &&
       std::string_view(name).ends_with("Function")) {
