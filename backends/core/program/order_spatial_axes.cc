@@ -17,7 +17,7 @@ namespace onnxifi::program {
 namespace {
 
 constexpr size_t kFirstSpatialAxis = 2;  // behind N and C
-constexpr size_t kMostWithIdleAxes = 2;
+constexpr size_t kMaxAxesWithIdle = 2;
 
 using Order = std::vector<size_t>;
 
@@ -34,7 +34,7 @@ Order OrderOf(const std::vector<bool>& is_idle) {
   for (size_t axis = 0; axis < is_idle.size(); ++axis) {
     (is_idle[axis] ? idle : used).push_back(axis);
   }
-  const size_t wanted = std::max(kMostWithIdleAxes, used.size());
+  const size_t wanted = std::max(kMaxAxesWithIdle, used.size());
   if (idle.size() + used.size() > wanted) idle.resize(wanted - used.size());
   idle.insert(idle.end(), used.begin(), used.end());
   return idle;

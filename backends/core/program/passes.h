@@ -54,8 +54,8 @@ void FuseFunctions(Program& program, const Accepts& accepts);
 void FuseMaps(Program& program, const Accepts& accepts);
 
 // Moves spatial axes of convolutions and windows outward along which image, kernel and result have
-// one element, as exporters of convolutions along one axis write them: [N, C, L, 1] is [N, C, 1, L].
-// Of three axes such a one is left out; a depthwise convolution along one axis gets one.
+// one element, as exporters of convolutions along one axis write them: [N, C, L, 1] is [N, C, 1,
+// L]. Of three axes such a one is left out; a depthwise convolution along one axis gets one.
 void OrderSpatialAxes(Program& program);
 
 // Whether the device does a step faster with the channels of the tensors that it reads and writes
