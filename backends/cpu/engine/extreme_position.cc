@@ -432,6 +432,9 @@ std::unique_ptr<device::BoundKernel> BindExtremePosition(program::Extreme extrem
     }
     if (lane_axis < 0) return nullptr;
   }
+  // Shorter rows take longer to call than to search; tiles turn them around.
+  constexpr int64_t kShortestRow = 16;
+  if (lane_axis < 0 && count < kShortestRow) return nullptr;
   // Longer rows would leave the caches once they are widened.
   constexpr int64_t kMaxWidened = 1 << 18;
   constexpr int64_t kMaxWidenedNeighbours = 1 << 12;

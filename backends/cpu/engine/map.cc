@@ -67,7 +67,8 @@ bool HasRows(const MapCode& code, const device::BoundStep& step) {
 // As many lanes as registers have room for, since every tile costs something. Constants fill none.
 int64_t LanesOfTile(const Code& code, int64_t least) {
   constexpr int64_t kRegisterBytes = int64_t{1} << 15;
-  constexpr int64_t kMaxLaneBytes = 16;  // times `least`, of the widest register
+  constexpr int64_t kMaxFactor = 4;
+  constexpr int64_t kNarrowBytes = 16;  // times `least`, of registers of narrow lanes
   std::vector<bool> is_counted(code.slots().size(), false);
   int64_t lane_bytes = 1;
   int64_t widest = 1;
@@ -79,8 +80,8 @@ int64_t LanesOfTile(const Code& code, int64_t least) {
     lane_bytes += bytes;
     widest = std::max(widest, bytes);
   }
-  const int64_t factor =
-      std::clamp<int64_t>(kRegisterBytes / (least * lane_bytes), 1, kMaxLaneBytes / widest);
+  const int64_t most = std::max(kMaxFactor, kNarrowBytes / widest);
+  const int64_t factor = std::clamp<int64_t>(kRegisterBytes / (least * lane_bytes), 1, most);
   return factor * least;
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include "backends/cpu/engine/lane_types.h"
 
@@ -46,42 +45,53 @@ int64_t Longest(int64_t element_bytes) {
   return longest;
 }
 
+// Runs that a vector holds.
+template <typename T>
+void LoadVectors(const T* from, int64_t run_step, int64_t step, int64_t runs, int64_t length,
+                 T* to) {
+  const hn::ScalableTag<T> d;
+  const auto whole = static_cast<int64_t>(hn::Lanes(d));
+  const auto first = hn::FirstN(d, static_cast<size_t>(length));
+  const auto load = [&]() HWY_ATTR {
+    if (step == 1) return hn::MaskedLoad(first, d, from);
+    T element;
+    std::memcpy(&element, from, sizeof(element));
+    return hn::Set(d, element);
+  };
+  // Runs behind which are so many lanes that a whole vector stays within them.
+  const int64_t covered = std::max<int64_t>(0, runs - (whole + length - 1) / length + 1);
+  int64_t run = 0;
+  for (; run < covered; ++run, from += run_step, to += length) hn::StoreU(load(), d, to);
+  for (; run < runs; ++run, from += run_step, to += length) {
+    hn::BlendedStore(load(), first, d, to);
+  }
+}
+
+// Longer runs, whose last vector overlaps the one before.
+template <typename T>
+void LoadLongerRuns(const T* from, int64_t run_step, int64_t step, int64_t runs, int64_t length,
+                    T* to) {
+  const hn::ScalableTag<T> d;
+  const auto whole = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t run = 0; run < runs; ++run, from += run_step, to += length) {
+    T element;
+    std::memcpy(&element, from, sizeof(element));
+    const auto repeated = hn::Set(d, element);
+    const auto move = [&](int64_t at) HWY_ATTR {
+      hn::StoreU(step == 0 ? repeated : hn::LoadU(d, from + at), d, to + at);
+    };
+    for (int64_t at = 0; at + whole <= length; at += whole) move(at);
+    move(length - whole);
+  }
+}
+
 template <typename T>
 void LoadRuns(const std::byte* source, int64_t run_step, int64_t step, int64_t runs, int64_t length,
               std::byte* lanes) {
-  const hn::ScalableTag<T> d;
-  const auto whole = static_cast<int64_t>(hn::Lanes(d));
-  // Whole vectors, and what is left of a run.
-  const int64_t left = length % whole;
-  const int64_t vectors = length - left;
-  const auto first = hn::FirstN(d, static_cast<size_t>(left));
-  const auto* from = reinterpret_cast<const T*>(source);
-  auto* to = reinterpret_cast<T*>(lanes);
-  const auto load = [&](int64_t at, auto is_whole) HWY_ATTR {
-    if (step == 0) {
-      T element;
-      std::memcpy(&element, from, sizeof(element));
-      return hn::Set(d, element);
-    }
-    if constexpr (decltype(is_whole)::value) return hn::LoadU(d, from + at);
-    return hn::MaskedLoad(first, d, from + at);
-  };
-  const auto load_vectors = [&]() HWY_ATTR {
-    for (int64_t k = 0; k < vectors; k += whole) {
-      hn::StoreU(load(k, std::true_type()), d, to + k);
-    }
-  };
-  // Runs behind which are so many lanes that a whole vector stays within them.
-  const int64_t covered = std::max<int64_t>(0, runs - (whole - left + length - 1) / length);
-  int64_t run = 0;
-  for (; run < covered && left > 0; ++run, from += run_step, to += length) {
-    load_vectors();
-    hn::StoreU(load(vectors, std::false_type()), d, to + vectors);
-  }
-  for (; run < runs; ++run, from += run_step, to += length) {
-    load_vectors();
-    if (left > 0) hn::BlendedStore(load(vectors, std::false_type()), first, d, to + vectors);
-  }
+  const auto* const from = reinterpret_cast<const T*>(source);
+  auto* const to = reinterpret_cast<T*>(lanes);
+  const bool is_longer = length > static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  (is_longer ? LoadLongerRuns<T> : LoadVectors<T>)(from, run_step, step, runs, length, to);
 }
 
 void LoadRunsTyped(const std::byte* source, int64_t run_step, int64_t step, int64_t runs,
