@@ -66,7 +66,8 @@ class RandomTransposed : private FloatStep {
     const auto axes = static_cast<size_t>(Roll(1, 3));
     const int64_t group = !is_few && Chance(25) ? Roll(2, 3) : 1;
     const int64_t in = group * (Chance(20) ? Roll(60, 90) : Roll(1, 12));
-    const int64_t out = is_few ? Roll(1, 7) : group * Roll(8, 40);
+    const bool has_few = is_few || (group > 1 && Chance(50));
+    const int64_t out = has_few ? group * Roll(1, 7) : group * Roll(8, 40);
     contract_.form = Contract::Form::kConvTranspose;
     contract_.group = group;
     contract_.inner = {in / group};
