@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HannWindow, HammingWindow, BlackmanWindow: sums of cosines of 2 pi n / N, where N is the size, or
-// in the symmetric form one less.
+// in the symmetric form one less. A cosine of an angle that is rounded is off by as much as the
+// angle where it is steep; squares of sines of half the angle, which is at most pi / 2 from the
+// nearer end, are off by less, and nothing cancels at the ends:
+//   cos(2 a) = 1 - 2 sin^2(a), cos(4 a) = 1 - 8 sin^2(a) (1 - sin^2(a))
 
 #include <numbers>
 
@@ -13,14 +16,14 @@
 namespace onnxifi::ops {
 namespace {
 
-// w[n] = constant - first * cos(2 pi n / N) + second * cos(4 pi n / N)
+// w[n] = end + first * (1 - cos(2 pi n / N)) - second * (1 - cos(4 pi n / N))
 struct Coefficients {
-  double constant, first, second;
+  double end, first, second;
 };
-constexpr Coefficients kHann{0.5, 0.5, 0};
+constexpr Coefficients kHann{0, 0.5, 0};
 // 25 / 46 and 21 / 46, the rational forms that ONNX gives.
-constexpr Coefficients kHamming{25.0 / 46, 21.0 / 46, 0};
-constexpr Coefficients kBlackman{0.42, 0.5, 0.08};
+constexpr Coefficients kHamming{4.0 / 46, 21.0 / 46, 0};
+constexpr Coefficients kBlackman{0, 0.5, 0.08};
 
 template <const Coefficients& coefficients>
 Status LowerWindow(Lowering& lowering) {
@@ -43,14 +46,18 @@ Status LowerWindow(Lowering& lowering) {
   // A window of one symmetric point has no period; any other divisor keeps its cosines at 1.
   const Dim period = Max(is_periodic ? size : size - 1, Dim(1));
   const ElementType compute = FloatingType(*type);
-  Expr turns = Cast(map.Coordinate(0), compute) / Cast(map.Extent(period), compute);
-  Expr angle = turns * Like(turns, 2 * std::numbers::pi);
-  Expr value = Like(turns, coefficients.constant) -
-               Like(turns, coefficients.first) * Unary(ExprOp::kCos, angle);
+  Expr number_of_points = Cast(map.Extent(period), compute);
+  Expr from_start = Cast(map.Coordinate(0), compute);
+  Expr from_end = Binary(ExprOp::kMin, from_start, number_of_points - from_start);
+  Expr turns = from_end / number_of_points;
+  Expr sine = Unary(ExprOp::kSin, turns * Like(turns, std::numbers::pi));
+  Expr square = sine * sine;
+  Expr slope = Like(turns, 2 * coefficients.first);
   if (coefficients.second != 0) {
-    Expr twice = Unary(ExprOp::kCos, angle * Like(angle, 2));
-    value = value + Like(turns, coefficients.second) * twice;
+    slope = slope - Like(turns, 8 * coefficients.second) * (Like(turns, 1) - square);
   }
+  Expr value = square * slope;
+  if (coefficients.end != 0) value = value + Like(turns, coefficients.end);
   lowering.Set(0, map.WriteMap(value, *type));
   return base::Ok();
 }
