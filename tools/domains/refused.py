@@ -12,7 +12,7 @@ from domains import declarations
 
 def _read_reasons():
     """Operators by reason, reasons in the order of the source."""
-    text = (declarations.FOLDER / "refused.cc").read_text()
+    text = (declarations.FOLDER / "microsoft" / "refused.cc").read_text()
     sentences = {}
     for name, literals in re.findall(r"string_view (k\w+) =((?:\s*\"[^\"]*\")+);", text):
         sentences[name] = "".join(re.findall(r'"([^"]*)"', literals))
