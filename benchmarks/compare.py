@@ -32,6 +32,8 @@ leaves to the processor, are named below the table.
 Loads find the kernels that earlier processes compiled and kept, ours and the driver's;
 --empty-caches gives each load empty cache folders instead.
 
+With --files the models are the caller's own, with seeded random inputs, and results are held against ONNX Runtime's.
+
 With --cpu-isa our engine uses no instructions beyond that set, as on a processor that has no others, and neither do
 the peers: for sse4 and avx2 they are copies of limited_peers.py. Beyond avx512 go what OpenVINO does not take from
 oneDNN, and ONNX Runtime, which is left out there.
@@ -133,6 +135,7 @@ import comparison_text  # noqa: E402
 import conclusions  # noqa: E402
 import cuda_memory  # noqa: E402
 import engines  # noqa: E402
+import given_models  # noqa: E402
 import limited_peers  # noqa: E402
 import machine_limits  # noqa: E402
 import measurements  # noqa: E402
@@ -179,6 +182,17 @@ def parse_shard(parser, text):
     return int(number), int(count)
 
 
+def parse_dims(parser, text):
+    """"N=4,x.1=3" as {"N": 4, "x.1": 3}."""
+    sizes = {}
+    for item in text.split(",") if text else ():
+        name, equals, number = item.rpartition("=")
+        if not (name and equals and number.isdigit()):
+            parser.error(f"--dim has '{item}'; it is NAME=N.")
+        sizes[name] = int(number)
+    return sizes
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -194,6 +208,8 @@ def parse_arguments():
     isa = "processor instructions that engines use at the most"
     add("--cpu-isa", choices=engines.CPU_ISAS, help=isa)
     add("--library-path", metavar="FOLDERS", help="LD_LIBRARY_PATH of our processes alone")
+    add("--files", metavar="FILE,...", help="these ONNX files, with random inputs, instead of the models of the table")
+    add("--dim", metavar="NAME=N,...", help="with --files: extents of symbols, or of an axis: INPUT.AXIS=N")
     add("--models", metavar="NAME,...", help="only these (default: all)")
     add("--list", action="store_true", help="print the names of the models and end")
     peers = "onnxruntime,openvino, those of the device, or two builds of ours"
@@ -227,6 +243,11 @@ def parse_arguments():
         if getattr(arguments, name) is None:
             setattr(arguments, name, of_population if arguments.population else table)
     arguments.shard = parse_shard(parser, arguments.shard)
+    if arguments.files and (arguments.population or arguments.batch != 1 or arguments.csv is not None):
+        parser.error("--files goes without --population, --batch and --csv.")
+    arguments.dim = parse_dims(parser, arguments.dim)
+    if arguments.dim and not arguments.files:
+        parser.error("--dim is for --files.")
     for name in ("batch", "rounds", "loads"):
         if getattr(arguments, name) < 1:
             parser.error(f"--{name} is {getattr(arguments, name)}; it is at least 1.")
@@ -527,8 +548,13 @@ def write_report(path, report):
 
 def main():
     arguments = parse_arguments()
-    made_folder = None if arguments.population else find_made_models()
-    if arguments.population:
+    files = {}
+    if arguments.files:
+        files = given_models.name_files([pathlib.Path(file) for file in arguments.files.split(",")])
+    made_folder = None if arguments.population or files else find_made_models()
+    if files:
+        known = list(files)
+    elif arguments.population:
         known = population.list_names(arguments.held_out)
     else:
         known = model_set.list_names(made_folder)
@@ -580,6 +606,8 @@ def main():
         report["settings"]["has_symbols"] = True
     if arguments.without:
         report["settings"]["without"] = arguments.without
+    if files:
+        report["settings"]["dims"] = arguments.dim
     if arguments.population:
         report["settings"]["is_held_out"] = arguments.held_out
         report["results"] = read_earlier(arguments.json, report["settings"])
@@ -588,11 +616,13 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         for number, name in enumerate(wanted, start=1):
             try:
-                if arguments.population:
+                if files:
+                    model = given_models.load(name, files[name], arguments.dim)
+                elif arguments.population:
                     model = model_set.load_of_population(name, arguments.batch)
                 else:
                     model = model_set.load(name, made_folder, arguments.batch, pathlib.Path(place))
-            except (model_set.BatchError, population.PopulationError) as fault:
+            except (given_models.GivenModelError, model_set.BatchError, population.PopulationError) as fault:
                 report["left_out"].append(str(fault))
                 continue
             for threads in arguments.threads:
