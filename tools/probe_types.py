@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which element types of an operator's schema a device takes, by asking it: models of cases with other types.
 
-A case of a node is retyped: what a type variable of the schema stands for in it, constants among them, and the attribute
-that tells a type. What the device says where it initialises the graph counts.
+A case of a node is retyped: what a type variable of the schema stands for in it, constants among them, and the
+attribute that tells a type. What the device says where it initialises the graph counts.
 """
 
 import collections

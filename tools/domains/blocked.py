@@ -22,7 +22,8 @@ def block():
     """Channels of a block on this processor: what ONNX Runtime makes of a convolution to 8."""
     weights = onnx.numpy_helper.from_array(numpy.zeros((8, 3, 1, 1), "float32"), "w")
     values = [helper.make_tensor_value_info("x", 1, [1, 3, 4, 4]), helper.make_tensor_value_info("y", 1, None)]
-    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"])], "block", *([each] for each in values), [weights])
+    node = helper.make_node("Conv", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "block", values[:1], values[1:], [weights])
     model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
     with tempfile.TemporaryDirectory() as folder:
         options = onnxruntime.SessionOptions()

@@ -152,7 +152,8 @@ def _activated():
     ):
         product = net.add("Gemm", x, net.weights(12, 12), net.weights(12, scale=0.3), transB=1)
         x = net.add(activation, product, **attributes)
-    graph = helper.make_graph(net.nodes, net.name, net.inputs, [helper.make_tensor_value_info(x, 1, ["batch", 12])], net.constants)
+    output = helper.make_tensor_value_info(x, 1, ["batch", 12])
+    graph = helper.make_graph(net.nodes, net.name, net.inputs, [output], net.constants)
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 9)], producer_name="onnxifi")
 
 
@@ -171,7 +172,8 @@ def _blocked():
     gate = net.add("Mul", y, net.add("Sigmoid", y))
     pool = net.add("AveragePool", x, kernel_shape=[3, 3], pads=[1] * 4, strides=[1, 1])
     x = net.add("Concat", gate, pool, axis=1)
-    x = net.add("BatchNormalization", x, *(net.constant(net.random.uniform(0.5, 1.5, 64).astype("float32")) for _ in range(4)))
+    statistics = [net.constant(net.random.uniform(0.5, 1.5, 64).astype("float32")) for _ in range(4)]
+    x = net.add("BatchNormalization", x, *statistics)
     x = net.add("LeakyRelu", convolution(x, 32, 64, groups=2), alpha=0.1)
     x = net.add("Resize", x, "", net.constant(numpy.array([1, 1, 2, 2], "float32")), mode="linear",
                 coordinate_transformation_mode="half_pixel")  # fmt: skip
