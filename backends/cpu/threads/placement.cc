@@ -7,6 +7,8 @@
 #ifdef __linux__
 #include <pthread.h>
 #include <sched.h>
+
+#include <cstring>
 #endif
 
 namespace onnxifi::threads {
@@ -24,12 +26,15 @@ void MoveFrom(int processor, std::thread::native_handle_type thread) {
   CPU_CLR(processor, &others);
   if (CPU_COUNT(&others) == 0) return;
   if (pthread_setaffinity_np(thread, sizeof(others), &others) != 0) return;
+  if (pthread_setaffinity_np(thread, sizeof(allowed), &allowed) == 0) return;
+  // Not one of them is the process's any more. Of all processors the system leaves those that are.
+  std::memset(&allowed, 0xFF, sizeof(allowed));
   pthread_setaffinity_np(thread, sizeof(allowed), &allowed);
 }
 
 #else
 
-int CurrentProcessor() { return -1; }
+int CurrentProcessor() { return kNoProcessor; }
 void MoveFrom(int /*processor*/, std::thread::native_handle_type /*thread*/) {}
 
 #endif

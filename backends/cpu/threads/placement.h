@@ -11,12 +11,15 @@
 
 namespace onnxifi::threads {
 
-// The processor that the calling thread runs on; -1 where the system does not tell.
+inline constexpr int kNoProcessor = -1;
+
+// The processor that the calling thread runs on; kNoProcessor where the system does not tell.
 int CurrentProcessor();
 
 // If `thread`, which has not ended, is on that processor and may be on others, the system chooses
-// one of these for it. On which processors it may be is as before. Linux only; elsewhere nothing
-// happens. Threads: any.
+// one of these for it. Afterwards it may be on those on which it might be when this was called:
+// what the system was told of it meanwhile is lost, and processors that a container gets later are
+// not among them. Linux only; elsewhere nothing happens. Threads: any.
 void MoveFrom(int processor, std::thread::native_handle_type thread);
 
 }  // namespace onnxifi::threads

@@ -24,43 +24,69 @@ cpu_set_t AllowedTo(pthread_t thread) {
   return allowed;
 }
 
-TEST(PlacementTest, MovesAThreadThatWaitsForTheProcessorOfItsCaller) {
-  const cpu_set_t allowed = AllowedTo(pthread_self());
-  if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "There is one processor.";
-  std::atomic<bool> is_over = false;
-  std::atomic<int> at = -1;
-  std::thread spinning([&] {
-    while (!is_over.load()) at.store(sched_getcpu());
-  });
-  // Both on one processor.
-  const int here = CurrentProcessor();
-  ASSERT_GE(here, 0);
+// Spins, and says where it is.
+class Spinning {
+ public:
+  ~Spinning() {
+    is_over_ = true;
+    thread_.join();
+  }
+  pthread_t handle() { return thread_.native_handle(); }
+  // Whether it is, or is not, on a processor before 20 s are over.
+  bool ComesTo(int processor) {
+    return Waits([&] { return at_.load() == processor; });
+  }
+  bool Leaves(int processor) {
+    return Waits([&] { return at_.load() != processor; });
+  }
+
+ private:
+  template <typename Condition>
+  static bool Waits(const Condition& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  std::atomic<bool> is_over_ = false;
+  std::atomic<int> at_ = -1;
+  std::thread thread_{[this] {
+    while (!is_over_.load()) at_.store(sched_getcpu());
+  }};
+};
+
+cpu_set_t Only(int processor) {
   cpu_set_t only;
   CPU_ZERO(&only);
-  CPU_SET(here, &only);
-  ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(only), &only), 0);
-  ASSERT_EQ(pthread_setaffinity_np(spinning.native_handle(), sizeof(only), &only), 0);
-  ASSERT_EQ(pthread_setaffinity_np(spinning.native_handle(), sizeof(allowed), &allowed), 0);
-  MoveFrom(here, spinning.native_handle());
-  const cpu_set_t after = AllowedTo(spinning.native_handle());
+  CPU_SET(processor, &only);
+  return only;
+}
+
+TEST(PlacementTest, MovesAThreadFromAProcessor) {
+  const cpu_set_t allowed = AllowedTo(pthread_self());
+  if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "There is one processor.";
+  Spinning spinning;
+  // Where nothing but itself makes it leave.
+  int there = 0;
+  while (!CPU_ISSET(there, &allowed) || there == CurrentProcessor()) ++there;
+  const cpu_set_t only = Only(there);
+  ASSERT_EQ(pthread_setaffinity_np(spinning.handle(), sizeof(only), &only), 0);
+  ASSERT_TRUE(spinning.ComesTo(there));
+  ASSERT_EQ(pthread_setaffinity_np(spinning.handle(), sizeof(allowed), &allowed), 0);
+  MoveFrom(there, spinning.handle());
+  EXPECT_TRUE(spinning.Leaves(there));
+  const cpu_set_t after = AllowedTo(spinning.handle());
   EXPECT_TRUE(CPU_EQUAL(&after, &allowed));
-  // It says where it is as soon as it runs; the system may move it back later.
-  bool has_left = false;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!has_left && std::chrono::steady_clock::now() < end) has_left = at.load() != here;
-  EXPECT_TRUE(has_left);
-  is_over = true;
-  spinning.join();
-  ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(allowed), &allowed), 0);
 }
 
 TEST(PlacementTest, LeavesAThreadThatMayBeOnOneProcessorOnly) {
   const cpu_set_t allowed = AllowedTo(pthread_self());
   const int here = CurrentProcessor();
   ASSERT_GE(here, 0);
-  cpu_set_t only;
-  CPU_ZERO(&only);
-  CPU_SET(here, &only);
+  const cpu_set_t only = Only(here);
   ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof(only), &only), 0);
   MoveFrom(here, pthread_self());
   const cpu_set_t after = AllowedTo(pthread_self());

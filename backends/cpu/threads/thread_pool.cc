@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -277,13 +278,13 @@ void ThreadPool::RunParts(int parts, const Body& body) {
     worker.offers.notify_one();
   }
   DoParts(loop, /*thread=*/0);
-  int processor = -1;  // from which workers that have not come are moved
+  std::optional<int> processor;  // from which workers that have not come are moved, if any are
   for (int thread = 1; thread < threads; ++thread) {
     Worker& worker = WorkerOf(loop, thread);
     if (!TakeOffer(worker.offers, worker.offers.load(std::memory_order_relaxed))) continue;
     loop.unfinished.fetch_sub(1, std::memory_order_relaxed);
-    if (processor < 0 && IsTimeToMove(offered)) processor = CurrentProcessor();
-    if (processor >= 0) MoveFrom(processor, worker.thread.native_handle());
+    if (!processor) processor = IsTimeToMove(offered) ? CurrentProcessor() : kNoProcessor;
+    if (*processor != kNoProcessor) MoveFrom(*processor, worker.thread.native_handle());
   }
   for (uint32_t left = loop.unfinished.load(std::memory_order_acquire); left != 0;) {
     left = AwaitChange(loop.unfinished, left, Spin()).word;
