@@ -548,12 +548,12 @@ def write_report(path, report):
 
 def main():
     arguments = parse_arguments()
-    files = {}
+    given = {}
     if arguments.files:
-        files = given_models.name_files([pathlib.Path(file) for file in arguments.files.split(",")])
-    made_folder = None if arguments.population or files else find_made_models()
-    if files:
-        known = list(files)
+        given = given_models.name_files([pathlib.Path(file) for file in arguments.files.split(",")])
+    made_folder = None if arguments.population or given else find_made_models()
+    if given:
+        known = list(given)
     elif arguments.population:
         known = population.list_names(arguments.held_out)
     else:
@@ -606,7 +606,7 @@ def main():
         report["settings"]["has_symbols"] = True
     if arguments.without:
         report["settings"]["without"] = arguments.without
-    if files:
+    if given:
         report["settings"]["dims"] = arguments.dim
     if arguments.population:
         report["settings"]["is_held_out"] = arguments.held_out
@@ -616,8 +616,8 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         for number, name in enumerate(wanted, start=1):
             try:
-                if files:
-                    model = given_models.load(name, files[name], arguments.dim)
+                if given:
+                    model = given_models.load(name, given[name], arguments.dim)
                 elif arguments.population:
                     model = model_set.load_of_population(name, arguments.batch)
                 else:
