@@ -400,7 +400,9 @@ std::optional<program::Extreme> FindExtremePosition(const program::ExprPool& poo
   if (!found) return std::nullopt;
   const program::ExprNode* element = &pool[found->element];
   const program::ExprNode& index = pool[found->index];
-  if (element->op == program::ExprOp::kCast && element->type == tensor::ElementType::kFloat32) {
+  // Other types have numbers that float32 rounds to the same one, so they tie only after the cast.
+  if (element->op == program::ExprOp::kCast && element->type == tensor::ElementType::kFloat32 &&
+      IsWidened(pool[element->operands[0]].type)) {
     element = &pool[element->operands[0]];
   }
   const bool is_element = element->op == program::ExprOp::kLoad && element->operands.empty() &&

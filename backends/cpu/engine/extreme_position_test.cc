@@ -7,14 +7,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "backends/core/reference/device.h"
 #include "backends/core/reference/random_step.h"
+#include "backends/core/tensor/native_type.h"
 #include "backends/cpu/engine/testing/engine_device.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
@@ -28,9 +31,49 @@ using tensor::Extents;
 
 constexpr ElementType kFloat32 = ElementType::kFloat32;
 
-// ArgMax or ArgMin of [outer, neighbours, elements], whose neighbours or elements lie side by side.
+// Few numbers of a type, those side by side that a narrower type would not tell apart.
+template <typename T>
+std::vector<T> Numbers() {
+  using Limits = std::numeric_limits<T>;
+  if constexpr (std::is_integral_v<T>) {
+    std::vector<T> numbers = {0, 1, 2, static_cast<T>(-1)};
+    // Neighbours of the powers of 2 from which on float32 and float64 skip numbers.
+    for (const int digits : {24, 53}) {
+      if (digits >= Limits::digits) continue;
+      const T power = static_cast<T>(T{1} << (digits % Limits::digits));
+      for (const T number : {power, static_cast<T>(power + 1), static_cast<T>(power + 2)}) {
+        numbers.push_back(number);
+        if (std::is_signed_v<T>) numbers.push_back(static_cast<T>(0 - number));
+      }
+    }
+    const T least = Limits::lowest(), most = Limits::max();
+    for (const T number : {least, static_cast<T>(least + 1), static_cast<T>(most - 1), most}) {
+      numbers.push_back(number);
+    }
+    return numbers;
+  } else {
+    const T infinity = Limits::infinity(), most = Limits::max(), step = Limits::epsilon();
+    return {T{0},
+            -T{0},
+            T{1},
+            T{2},
+            T{-1},
+            infinity,
+            -infinity,
+            Limits::quiet_NaN(),
+            T{1} + step,
+            T{1} + 2 * step,
+            -most,
+            std::nextafter(-most, T{0}),
+            std::nextafter(most, T{0}),
+            most};
+  }
+}
+
+// ArgMax or ArgMin of [outer, neighbours, elements], whose neighbours or elements lie side by side,
+// compared as `compared`.
 reference::RandomStep MakeSearch(std::mt19937& random, program::Extreme extreme, bool is_by_row,
-                                 ElementType type) {
+                                 ElementType type, ElementType compared) {
   const auto roll = [&](int64_t least, int64_t most) {
     return std::uniform_int_distribution<int64_t>(least, most)(random);
   };
@@ -55,13 +98,22 @@ reference::RandomStep MakeSearch(std::mt19937& random, program::Extreme extreme,
   const std::vector<Dim> strides = {rows * row, is_by_row ? row : 1, is_by_row ? 1 : row};
   const int64_t count = extents[0] * rows * row;
   step.reads = {add(type, Buffer::Kind::kInput, strides, count)};
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const float values[] = {0.0F, -0.0F, 1, 2, -1, kInfinity, -kInfinity, std::nanf("")};
-  const int64_t kinds = roll(2, 8);
-  for (int64_t k = 0; k < count; ++k) {
-    const tensor::Scalar number{.f = values[roll(0, kinds - 1)]};
-    tensor::StoreScalar(type, made.buffers[0].mutable_data(), k,
-                        tensor::CastScalar(kFloat32, type, number));
+  const auto fill = [&]<typename T>(T, const auto& store) {
+    const std::vector<T> values = Numbers<T>();
+    const auto last = static_cast<int64_t>(values.size()) - 1;
+    // Neighbours in the list, of which there are few: they tie, or differ by their last digit.
+    const int64_t least = roll(0, last - 1), most = std::min(last, least + roll(1, 7));
+    for (int64_t k = 0; k < count; ++k) store(k, values[static_cast<size_t>(roll(least, most))]);
+    return true;
+  };
+  std::byte* const data = made.buffers[0].mutable_data();
+  const bool is_native = tensor::VisitNative(type, [&]<typename T>(T zero) {
+    return fill(zero, [&](int64_t k, T number) { reinterpret_cast<T*>(data)[k] = number; });
+  });
+  if (!is_native) {
+    fill(float{}, [&](int64_t k, float number) {
+      tensor::StoreScalar(type, data, k, tensor::CastScalar(kFloat32, type, {.f = number}));
+    });
   }
   step.writes = {
       add(ElementType::kInt64, Buffer::Kind::kTemporary, {extents[1], 1}, extents[0] * extents[1])};
@@ -69,8 +121,7 @@ reference::RandomStep MakeSearch(std::mt19937& random, program::Extreme extreme,
   program::ExprPool& pool = made.program.exprs;
   program::Reduce reduce;
   reduce.axes = 1;
-  const program::Expr element =
-      program::Cast(program::Load(pool, type, 0), tensor::ArithmeticType(type));
+  const program::Expr element = program::Cast(program::Load(pool, type, 0), compared);
   const program::Expr position =
       program::AddArgExtreme(reduce.reduction, element, program::Coordinate(pool, 2), extreme);
   reduce.roots = {position.id()};
@@ -97,7 +148,9 @@ void CompareWithReference(uint32_t seed) {
   for (int k = 0; k < 400; ++k) {
     const program::Extreme extreme = {k % 2 == 0, k / 2 % 2 == 0};
     const bool is_by_row = k / 4 % 2 == 0;
-    const reference::RandomStep made = MakeSearch(random, extreme, is_by_row, kTypes[k / 8 % 10]);
+    const ElementType type = kTypes[k / 8 % 10];
+    const reference::RandomStep made =
+        MakeSearch(random, extreme, is_by_row, type, tensor::ArithmeticType(type));
     ASSERT_TRUE(FindExtremePosition(made.program.exprs, made.program.steps[0]).has_value());
     const auto expected = RunStep(reference, made);
     const auto actual = RunStep(device, made);
@@ -115,6 +168,31 @@ TEST(ExtremePositionTest, AgreesWithTheReference) {
     SCOPED_TRACE(target);
     CompareWithReference(7);
   });
+}
+
+// float32 makes one number of several: the first of them is the position, not the largest.
+TEST(ExtremePositionTest, ComparesWhatACastLeaves) {
+  device::Serial serial;
+  EngineDevice device(serial, {.loops = LoopSet::kReference});
+  reference::Device reference;
+  std::mt19937 random(11);
+  for (const ElementType type : {ElementType::kInt32, ElementType::kUint32, ElementType::kInt64,
+                                 ElementType::kUint64, ElementType::kFloat64}) {
+    for (int k = 0; k < 40; ++k) {
+      const program::Extreme extreme = {k % 2 == 0, k / 2 % 2 == 0};
+      const reference::RandomStep made =
+          MakeSearch(random, extreme, /*is_by_row=*/k / 4 % 2 == 0, type, kFloat32);
+      EXPECT_FALSE(FindExtremePosition(made.program.exprs, made.program.steps[0]).has_value());
+      const auto expected = RunStep(reference, made);
+      const auto actual = RunStep(device, made);
+      ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().Text();
+      for (int64_t n = 0; n < (*expected)[1].element_count(); ++n) {
+        ASSERT_EQ((*actual)[1].AsInt(n), (*expected)[1].AsInt(n))
+            << "number " << k << ", result " << n << "\n"
+            << ToString(made.program);
+      }
+    }
+  }
 }
 
 TEST(ExtremePositionTest, IsNoOtherReduction) {
