@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <set>
@@ -68,15 +69,16 @@ ExprId FindBytes(const Program& program, const Step& step, ExprId root) {
   return bytes;
 }
 
-// Whether it is a number above 0 that is known.
+// Whether it is a number above 0 that is known, and finite: 0 times infinity is NaN.
 bool IsPositive(const Program& program, const Step& step, ExprId id) {
   const ExprNode& node = program.exprs[id];
-  if (node.op == ExprOp::kConstant) return std::bit_cast<double>(node.payload) > 0;
+  const auto is_positive = [](double number) { return number > 0 && std::isfinite(number); };
+  if (node.op == ExprOp::kConstant) return is_positive(std::bit_cast<double>(node.payload));
   if (node.op != ExprOp::kLoad) return false;
   const Buffer& buffer = program.buffers[step.reads[node.payload].buffer];
   if (buffer.kind != Buffer::Kind::kConstant) return false;
   const tensor::Tensor& value = program.constants[buffer.index];
-  return value.element_count() == 1 && value.AsDouble(0) > 0;
+  return value.element_count() == 1 && is_positive(value.AsDouble(0));
 }
 
 // Whether `id`, which is computed from `bytes` as FindBytes says, grows with them.

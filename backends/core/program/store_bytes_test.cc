@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -27,17 +28,22 @@ Operand Number(ProgramMaker& maker, float value) {
 }
 
 // a x b, quantized and dequantized again as the end of the product; with `more`, plus 1 then.
-Operand QuantizedProduct(ProgramMaker& maker, bool more = false, float scale_of_all = 0.5F) {
+// `zero_points` are 1 or one per column.
+Operand QuantizedProduct(ProgramMaker& maker, bool more = false, float scale_of_all = 0.5F,
+                         const std::vector<float>& zero_points = {3}) {
   const Operand product = maker.MatMul(maker.Input({6, 4}), maker.Input({4, 5}));
   Step& step = maker.program.steps.back();
   ExprPool& pool = maker.program.exprs;
   const auto read = static_cast<int>(step.reads.size());
   step.reads.push_back(BroadcastTo(Number(maker, scale_of_all), step.domain));
   const Expr scale = Load(pool, kFloat32, read);
+  const Operand zero_point = maker.Constant(tensor::Tensor::FromValues<float>(
+      kFloat32, {static_cast<int64_t>(zero_points.size())}, zero_points));
+  step.reads.push_back(BroadcastTo(zero_point, step.domain));
   const Expr sum = Accumulator(pool, kFloat32);
   const Expr bytes = Cast(Unary(ExprOp::kRoundEven, sum / scale), kInt8);
-  const Expr difference = Cast(bytes, kInt32) - IntConstant(pool, kInt32, 3);
-  Expr root = Cast(difference, kFloat32) * scale;
+  const Expr difference = Cast(bytes, kFloat32) - Load(pool, kFloat32, read + 1);
+  Expr root = difference * scale;
   if (more) root = root + Like(root, 1);
   step.As<Contract>()->roots = {root.id()};
   return product;
@@ -97,6 +103,13 @@ TEST(StoreBytesTest, AMaximumIsThatOfTheBytes) {
   EXPECT_FALSE(StoresBytes([](ProgramMaker& maker) {
     maker.Output(Largest(maker, QuantizedProduct(maker, /*more=*/false, /*scale_of_all=*/-0.5F)));
   })) << "smaller bytes are larger numbers";
+  EXPECT_FALSE(StoresBytes([](ProgramMaker& maker) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    maker.Output(Largest(maker, QuantizedProduct(maker, /*more=*/false, kInfinity)));
+  })) << "of the zero point it is NaN, which a larger byte does not exceed";
+  EXPECT_FALSE(StoresBytes([](ProgramMaker& maker) {
+    maker.Output(Largest(maker, QuantizedProduct(maker, false, 0.5F, {3, -7, 0, 20, 1})));
+  })) << "a larger byte of another column may be a smaller number";
   EXPECT_FALSE(StoresBytes([](ProgramMaker& maker) {
     maker.Output(Largest(maker, QuantizedProduct(maker), /*dilation=*/2));
   })) << "a window may lie around the tensor";
