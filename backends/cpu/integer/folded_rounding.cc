@@ -50,9 +50,9 @@ Line LineOf(const Requantization& how, size_t round, size_t column) {
 // Results of the integers from `first` on, of some columns, row by row.
 class Results {
  public:
-  Results(int32_t first, int32_t last, const Requantization& how)
+  Results(int32_t first, int32_t last, tensor::ElementType type)
       : first_(first),
-        is_signed_(how.result == tensor::ElementType::kInt8),
+        is_signed_(type == tensor::ElementType::kInt8),
         rows_(last - first + 1),
         sums_(static_cast<size_t>(rows_ * kSomeColumns + kSumSlack)),
         bytes_(static_cast<size_t>(rows_ * kSomeColumns)) {}
@@ -153,7 +153,7 @@ void FoldBehindRounding(int64_t columns, Requantization& how) {
   const int32_t first = quantizer.low - quantizer.zero_point;
   const int32_t last = quantizer.high - quantizer.zero_point;
   if (first > last) return;
-  Results expected(first, last, how), found(first, last, how);
+  Results expected(first, last, how.result), found(first, last, how.result);
   for (int64_t column = 0; column < columns; column += kSomeColumns) {
     const int64_t some = std::min(kSomeColumns, columns - column);
     expected.Compute(behind, quantizer.zero_point - dequantizer.zero_point, column, some);
