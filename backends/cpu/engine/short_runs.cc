@@ -16,23 +16,13 @@
 // After foreach_target.h.
 #include <hwy/highway.h>
 
+#include "backends/cpu/engine/lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-#undef ONNXIFI_SHORT_RUNS_HAVE_MASKS
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
-#define ONNXIFI_SHORT_RUNS_HAVE_MASKS 1
-#else
-#define ONNXIFI_SHORT_RUNS_HAVE_MASKS 0
-#endif
-
-// Whether there are masked vectors of elements of this size.
-constexpr bool HasMasks(size_t element_bytes) {
-  return ONNXIFI_SHORT_RUNS_HAVE_MASKS && (HWY_TARGET == HWY_AVX3 || element_bytes >= 4);
-}
 
 int64_t Longest(int64_t element_bytes) {
   constexpr int64_t kVectors = 4;
@@ -40,7 +30,7 @@ int64_t Longest(int64_t element_bytes) {
   WithLaneType(element_bytes, [&](auto lane_type) {
     using T = decltype(lane_type);
     const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-    if (HasMasks(sizeof(T))) longest = kVectors * lanes;
+    if (kHasMaskedMemory<T>) longest = kVectors * lanes;
   });
   return longest;
 }
@@ -98,7 +88,7 @@ void LoadRunsTyped(const std::byte* source, int64_t run_step, int64_t step, int6
                    int64_t length, std::byte* lanes, int64_t element_bytes) {
   WithLaneType(element_bytes, [&](auto lane_type) {
     using T = decltype(lane_type);
-    if constexpr (HasMasks(sizeof(T))) {
+    if constexpr (kHasMaskedMemory<T>) {
       LoadRuns<T>(source, run_step, step, runs, length, lanes);
     }
   });

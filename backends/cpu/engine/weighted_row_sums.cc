@@ -14,6 +14,7 @@
 #include <hwy/highway.h>
 
 #include "backends/cpu/engine/arithmetic-inl.h"
+#include "backends/cpu/engine/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::engine {
@@ -33,25 +34,19 @@ struct WholeVectors {
   }
 };
 
-#undef ONNXIFI_ROW_SUMS_HAVE_MASKS
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
-#define ONNXIFI_ROW_SUMS_HAVE_MASKS 1
-// Touches the first lanes alone, as instructions with masks do on these targets.
+// Touches the first lanes alone.
 struct FirstLanes {
   int64_t count;
 
   template <class D>
   HWY_INLINE hn::Vec<D> Load(D d, const float* from) const {
-    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+    return LoadFirst(d, from, count);
   }
   template <class D>
   HWY_INLINE void Store(hn::Vec<D> vector, D d, float* to) const {
-    hn::BlendedStore(vector, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+    StoreFirst(d, vector, to, count);
   }
 };
-#else
-#define ONNXIFI_ROW_SUMS_HAVE_MASKS 0
-#endif
 
 // Of `kVectors` vectors of the row.
 template <int kVectors, class D, class Lanes, class V = hn::Vec<D>>
@@ -94,12 +89,12 @@ void SumRow(const float* source, std::span<const RowTap> taps, float first, int6
   for (; at + lanes <= length; at += lanes) {
     SumLanes<1>(d, WholeVectors(), source + at, taps, first, sums + at);
   }
-#if ONNXIFI_ROW_SUMS_HAVE_MASKS
-  if (at < length) SumLanes<1>(d, FirstLanes{length - at}, source + at, taps, first, sums + at);
-#else
-  const hn::CappedTag<float, 1> d1;
-  for (; at < length; ++at) SumLanes<1>(d1, WholeVectors(), source + at, taps, first, sums + at);
-#endif
+  if constexpr (kHasMaskedMemory<float>) {
+    if (at < length) SumLanes<1>(d, FirstLanes{length - at}, source + at, taps, first, sums + at);
+  } else {
+    const hn::CappedTag<float, 1> d1;
+    for (; at < length; ++at) SumLanes<1>(d1, WholeVectors(), source + at, taps, first, sums + at);
+  }
 }
 
 // Of `kVectors` vectors.
@@ -132,15 +127,15 @@ void FindExtremesOf(const float* source, std::span<const RowTap> taps, float beg
   for (; at + lanes <= length; at += lanes) {
     FindExtremes<1, Operation>(d, WholeVectors(), source + at, taps, begin, extremes + at);
   }
-#if ONNXIFI_ROW_SUMS_HAVE_MASKS
-  if (at == length) return;
-  FindExtremes<1, Operation>(d, FirstLanes{length - at}, source + at, taps, begin, extremes + at);
-#else
-  const hn::CappedTag<float, 1> d1;
-  for (; at < length; ++at) {
-    FindExtremes<1, Operation>(d1, WholeVectors(), source + at, taps, begin, extremes + at);
+  if constexpr (kHasMaskedMemory<float>) {
+    if (at == length) return;
+    FindExtremes<1, Operation>(d, FirstLanes{length - at}, source + at, taps, begin, extremes + at);
+  } else {
+    const hn::CappedTag<float, 1> d1;
+    for (; at < length; ++at) {
+      FindExtremes<1, Operation>(d1, WholeVectors(), source + at, taps, begin, extremes + at);
+    }
   }
-#endif
 }
 
 void FindMaxima(const float* source, std::span<const RowTap> taps, float begin, int64_t length,
@@ -198,7 +193,6 @@ HWY_INLINE float FirstOf(const TapOfRow& of) {
   return first;
 }
 
-#if ONNXIFI_ROW_SUMS_HAVE_MASKS
 // Of up to four lanes.
 void SumFewLanes(const float* source, const ShortRows& rows, float* HWY_RESTRICT sums) {
   const hn::CappedTag<float, 4> d;
@@ -207,12 +201,9 @@ void SumFewLanes(const float* source, const ShortRows& rows, float* HWY_RESTRICT
     SumPieceOfRow<1>(d, FirstLanes{rows.length}, source, of, FirstOf(of), 0, sums);
   }
 }
-#endif
 
 void SumRows(const float* source, const ShortRows& rows, float* HWY_RESTRICT sums) {
-#if ONNXIFI_ROW_SUMS_HAVE_MASKS
-  if (rows.length <= 4) return SumFewLanes(source, rows, sums);
-#endif
+  if (kHasMaskedMemory<float> && rows.length <= 4) return SumFewLanes(source, rows, sums);
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t row = 0; row < rows.rows; ++row) {
@@ -227,15 +218,15 @@ void SumRows(const float* source, const ShortRows& rows, float* HWY_RESTRICT sum
     sum_all.template operator()<4>();
     sum_all.template operator()<2>();
     sum_all.template operator()<1>();
-#if ONNXIFI_ROW_SUMS_HAVE_MASKS
-    if (at == rows.length) continue;
-    SumPieceOfRow<1>(d, FirstLanes{rows.length - at}, source, of, first, at, sums);
-#else
-    const hn::CappedTag<float, 1> d1;
-    for (; at < rows.length; ++at) {
-      SumPieceOfRow<1>(d1, WholeVectors(), source, of, first, at, sums);
+    if constexpr (kHasMaskedMemory<float>) {
+      if (at == rows.length) continue;
+      SumPieceOfRow<1>(d, FirstLanes{rows.length - at}, source, of, first, at, sums);
+    } else {
+      const hn::CappedTag<float, 1> d1;
+      for (; at < rows.length; ++at) {
+        SumPieceOfRow<1>(d1, WholeVectors(), source, of, first, at, sums);
+      }
     }
-#endif
   }
 }
 

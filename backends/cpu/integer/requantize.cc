@@ -20,6 +20,8 @@
 // After foreach_target.h.
 #include <hwy/highway.h>
 
+#include "backends/cpu/engine/lanes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::integer {
 namespace HWY_NAMESPACE {
@@ -42,8 +44,7 @@ HWY_INLINE Ints RoundToInts(Vec x) {
 #endif
 }
 
-// Instructions that access some of the lanes only.
-constexpr bool kHasPartialAccess = HWY_TARGET == HWY_AVX3;
+using engine::HWY_NAMESPACE::kHasMaskedMemory;
 
 constexpr int kRows = 8;
 
@@ -78,7 +79,7 @@ HWY_INLINE Ints LoadBytes(const uint8_t* from, int64_t count) {
   if (count >= static_cast<int64_t>(hn::Lanes(d))) {
     return hn::PromoteTo(d, hn::LoadU(narrow, bytes));
   }
-  if constexpr (kHasPartialAccess) {
+  if constexpr (kHasMaskedMemory<Byte>) {
     const auto first = hn::FirstN(narrow, static_cast<size_t>(count));
     return hn::PromoteTo(d, hn::MaskedLoad(first, narrow, bytes));
   } else {
@@ -94,7 +95,7 @@ HWY_INLINE void StoreFirst(D d, hn::Vec<D> values, int64_t count, std::byte* res
   using T = hn::TFromD<D>;
   auto* to = reinterpret_cast<T*>(result);
   if (count >= static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(values, d, to);
-  if constexpr (kHasPartialAccess) {
+  if constexpr (kHasMaskedMemory<T>) {
     hn::BlendedStore(values, hn::FirstN(d, static_cast<size_t>(count)), d, to);
   } else {
     HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
