@@ -33,6 +33,10 @@ bool IsFollowed(ElementType type) { return IsIntegral(type) || IsFollowedFloat(t
 // is rounded in float32.
 constexpr int64_t kMaxQuotientPart = int64_t{1} << 24;
 
+// The denominator of a float that is a whole number or, where an extent is 0, NaN. It is not
+// computed with, but an operator may read it for which the two are the same at such an extent.
+constexpr int64_t kMayBeNaN = 0;
+
 bool IsExact(const KnownElement& element) {
   return std::has_single_bit(static_cast<uint64_t>(element.denominator));
 }
@@ -121,6 +125,7 @@ std::optional<Dim> ComputeInteger(ExprOp op, ElementType type, Dim a, Dim b) {
 
 // A function of one float.
 Known ComputeFloat(ExprOp op, const KnownElement& a) {
+  if (a.denominator == kMayBeNaN) return std::nullopt;
   switch (op) {
     case ExprOp::kFloor:
       return KnownElement{Floor(a)};
@@ -138,14 +143,16 @@ Known ComputeFloat(ExprOp op, const KnownElement& a) {
 }
 
 // The quotient of two floats that symbols tell, where it is a small integer: exporters divide an
-// extent that they have multiplied by the extent. Of an extent of 0 there is no quotient, and no
-// element that depends on it.
+// extent that they have multiplied by the extent. Of a divisor that may be 0 it may be NaN.
 Known SmallQuotient(const KnownElement& a, const KnownElement& b) {
   constexpr int64_t kMaxQuotient = 8;
   const Dim dividend = a.numerator * Dim(b.denominator);
   const Dim divisor = b.numerator * Dim(a.denominator);
+  const bool may_be_nan = divisor.LowerBound() <= 0 && divisor.UpperBound() >= 0;
   for (int64_t quotient = 1; quotient <= kMaxQuotient; ++quotient) {
-    if (dividend == divisor * Dim(quotient)) return KnownElement{Dim(quotient)};
+    if (dividend == divisor * Dim(quotient)) {
+      return KnownElement{Dim(quotient), may_be_nan ? kMayBeNaN : 1};
+    }
   }
   return std::nullopt;
 }
@@ -231,7 +238,7 @@ std::optional<Dims> SymbolicValues::Find(const Operand& operand) const {
   bool is_small = ForEachPoint(operand.shape, [&](const std::vector<int64_t>& coordinates) {
     Known element;
     if (all_known) element = Element(operand.view, coordinates);
-    if (element && element->denominator == 1) {
+    if (element && (element->denominator == 1 || element->denominator == kMayBeNaN)) {
       elements.push_back(element->numerator);
     } else {
       all_known = false;
@@ -354,7 +361,7 @@ Known SymbolicValues::Compute(const Step& step, ExprId id, const std::vector<int
     }
     case ExprOp::kCast: {
       Known known = operand(0);
-      if (!known) return std::nullopt;
+      if (!known || known->denominator == kMayBeNaN) return std::nullopt;
       if (IsFollowedFloat(node.type)) return Quotient(known->numerator, known->denominator);
       if (IsBool(node.type)) return KnownElement{Dim(1) - Equal(known->numerator, Dim(0))};
       const Dim a = Truncated(*known);

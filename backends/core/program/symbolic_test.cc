@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -239,6 +240,28 @@ TEST_F(SymbolicTest, FindsFloatsThatAreIntegers) {
   EXPECT_EQ(scale_of(n, 8), Dim(8));
   EXPECT_EQ(scale_of(n, 0.5), std::nullopt) << "an odd extent is rounded";
   EXPECT_EQ(scale_of(n, 9), std::nullopt) << "larger than the quotients that are looked for";
+}
+
+// Of an extent of 0 the quotient is NaN, and no number that is made of it is known.
+TEST_F(SymbolicTest, DoesNotComputeWithWhatMayBeNaN) {
+  const auto find = [&](Dim extent, const std::function<Expr(Expr)>& use, ElementType type) {
+    Expr whole = Cast(DimExpr(program.exprs, extent), ElementType::kFloat32);
+    Operand quotient = AddTemporary(ElementType::kFloat32, {});
+    Emit(quotient, {}, whole * Constant(program.exprs, ElementType::kFloat32, 2) / whole);
+    Operand result = AddTemporary(type, {});
+    Emit(result, {quotient.view}, use(Load(program.exprs, ElementType::kFloat32, 0)));
+    const std::optional<Dims> found = values.Find(result);
+    return found ? std::optional<Dim>(found->front()) : std::nullopt;
+  };
+  const auto cast = [](Expr x) { return Cast(x, ElementType::kInt64); };
+  const auto floor = [](Expr x) { return Unary(ExprOp::kFloor, x); };
+  const auto sum = [](Expr x) { return x + x; };
+  EXPECT_EQ(find(n, cast, ElementType::kInt64), std::nullopt);
+  EXPECT_EQ(find(n, floor, ElementType::kFloat32), std::nullopt);
+  EXPECT_EQ(find(n, sum, ElementType::kFloat32), std::nullopt);
+  EXPECT_EQ(find(n + Dim(1), cast, ElementType::kInt64), Dim(2));
+  EXPECT_EQ(find(n + Dim(1), floor, ElementType::kFloat32), Dim(2));
+  EXPECT_EQ(find(n + Dim(1), sum, ElementType::kFloat32), Dim(4));
 }
 
 TEST_F(SymbolicTest, DoesNotComputeWithRoundedFloats) {
