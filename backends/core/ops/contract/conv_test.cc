@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "backends/core/graph/testing/graph_builder.h"
 #include "backends/core/ops/testing/run_operator.h"
@@ -207,6 +208,34 @@ TEST(ConvTransposeTest, SumsOfFewTapsOfOneChannelAreAMap) {
       EXPECT_EQ((*result)[0].extents(),
                 (tensor::Extents{1, c.channels * c.per_group, others, out, others}));
       EXPECT_EQ(ops::Numbers((*result)[0]), expected) << c.kernel << " by " << c.stride;
+    }
+  }
+}
+
+// An element of X that is not there is no term, whatever it would be multiplied by.
+TEST(ConvTransposeTest, WeightsThatAreNotFiniteMeetNoPadding) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  struct Case {
+    std::vector<double> w;
+    int64_t stride;
+    std::vector<double> expected;
+  };
+  const std::vector<Case> cases = {
+      {{1, kInfinity}, 1, {1, kInfinity, kInfinity, kInfinity}},
+      {{-kInfinity, 1}, 1, {-kInfinity, -kInfinity, -kInfinity, 3}},
+      {{1, 1, kNaN, 1}, 2, {1, 1, kNaN, 3, kNaN, 5, kNaN, 3}},
+      {{1, 2, 3, 4}, 2, {1, 2, 5, 8, 9, 14, 9, 12}},
+  };
+  for (const Case& c : cases) {
+    for (const auto& form : {Constant, Given, Symbolic}) {
+      OneNode node{"ConvTranspose", 11, {{"strides", Ints{c.stride}}}, {}};
+      node.inputs = {Given({1, 1, 3}, {1, 2, 3}),
+                     form({1, 1, int64_t(c.w.size())}, c.w, ElementType::kFloat32)};
+      const auto result = RunOperator(node);
+      ASSERT_TRUE(result.ok()) << result.status().Text();
+      EXPECT_THAT(ops::Numbers((*result)[0]),
+                  testing::Pointwise(testing::NanSensitiveDoubleEq(), c.expected));
     }
   }
 }

@@ -4,6 +4,8 @@
 // wanted output_shape. Windows of one channel along one axis, as those that join the halves of a
 // wavelet or filter sound that is sampled faster, are a Map.
 
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -89,6 +91,17 @@ std::optional<SingleAxis> FindSingleAxis(const Sliding& sliding, const Dim& chan
   return is_inside && is_small && found->kernel >= found->stride ? found : std::nullopt;
 }
 
+// Whether input 1 is known and has no infinities or NaN: these times the zeros that stand for
+// elements outside of X are not the nothing that the definition has there.
+bool HasFiniteWeights(const Lowering& lowering) {
+  const tensor::Tensor* const w = lowering.Constant(1);
+  if (w == nullptr) return false;
+  for (int64_t k = 0; k < w->element_count(); ++k) {
+    if (!std::isfinite(w->AsDouble(k))) return false;
+  }
+  return true;
+}
+
 // The bias of [C, M / group, ...], where ... are axes of extent 1 up to `rank` with the batch.
 Operand BiasOf(Lowering& lowering, const Operand& bias, Dim channels, Dim outputs, int rank) {
   Operand result = lowering.Reshaped(bias, {channels, outputs});
@@ -98,8 +111,8 @@ Operand BiasOf(Lowering& lowering, const Operand& bias, Dim channels, Dim output
 
 // out[n, c, m, ..., q * stride + r, ...] is the sum over taps t of
 //   X[n, c, ..., q - t, ...] * W[c, m, ..., t * stride + r, ...],
-// for each remainder r a write of its own, [N, C, M / group, spatial] with the stride as an axis
-// behind that of q.
+// where X is 0 outside; for each remainder r a write of its own, [N, C, M / group, spatial] with
+// the stride as an axis behind that of q.
 Operand SumTaps(Lowering& lowering, const SingleAxis& single, const Operand* bias) {
   const int along = 3 + single.axis;
   const int64_t taps = single.taps();
@@ -213,7 +226,8 @@ Status LowerConvTranspose(Lowering& lowering) {
     ONNXIFI_ASSIGN_OR_RETURN(bias, ChannelVector(lowering, 2, x.rank(), shape[1]));
   }
   const Dim channels_of_group = FloorDiv(x.shape[1], group);
-  if (const std::optional<SingleAxis> single = FindSingleAxis(sliding, channels_of_group)) {
+  const std::optional<SingleAxis> single = FindSingleAxis(sliding, channels_of_group);
+  if (single && (single->taps() == 1 || HasFiniteWeights(lowering))) {
     const Operand* const given = bias ? &lowering.In(2) : nullptr;
     const Operand parts = single->taps() == 1 ? MultiplyTap(lowering, *single, given)
                                               : SumTaps(lowering, *single, given);
