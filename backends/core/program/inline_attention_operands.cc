@@ -141,7 +141,7 @@ class Inliner {
     View& view = after.reads[read];
     view = FollowWalk(std::move(view), *walk, copy->read.offset, copy->source);
     view.buffer = copy->read.buffer;
-    if (copy->factor) ScaleSums(*copy->factor, read, after);
+    if (copy->factor && !ScaleSums(*copy->factor, read, after)) return false;
     if (!prefers_(program_, after)) return false;
     uses_.Remove(number, step);
     step = std::move(after);
@@ -149,18 +149,32 @@ class Inliner {
     return true;
   }
 
-  // Keys are factors of the scores' sums, values of the results'.
-  void ScaleSums(double factor, size_t read, Step& step) {
+  // Keys are factors of the scores' sums, values of the results'. False where what is read is more
+  // than converted before it is multiplied.
+  bool ScaleSums(double factor, size_t read, Step& step) {
     Attention& attention = *step.As<Attention>();
+    const bool is_of_keys = read == 1;
+    if (!IsRead(is_of_keys ? attention.key_prologue : attention.value_prologue, read)) return false;
     const Expr sum = Accumulator(program_.exprs, ElementType::kFloat32);
     const ExprId scaled = (sum * Like(sum, factor)).id();
     std::unordered_map<ExprId, ExprId> done;
     const auto replace = [&](ExprId id) { return id == sum.id() ? scaled : kNoExpr; };
-    if (read == 1) {
+    if (is_of_keys) {
       attention.score = Rewrite(program_.exprs, attention.score, replace, done);
     } else {
       for (ExprId& root : attention.roots) root = Rewrite(program_.exprs, root, replace, done);
     }
+    return true;
+  }
+
+  // Whether an expression is what a step reads, or that in another type of floats.
+  bool IsRead(ExprId id, size_t read) const {
+    const ExprNode* node = &program_.exprs[id];
+    while (node->op == ExprOp::kCast && tensor::IsFloat(node->type)) {
+      node = &program_.exprs[node->operands[0]];
+    }
+    return node->op == ExprOp::kLoad && node->operands.empty() && node->payload == read &&
+           tensor::IsFloat(node->type);
   }
 
   // Gives the axes of the target each an axis of the step's own, where one of these runs through

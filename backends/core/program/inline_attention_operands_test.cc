@@ -28,11 +28,14 @@ bool PreferAll(const Program& /*of*/, const Step& /*step*/) { return true; }
 
 struct Options {
   Dim keys = kKeys;
-  bool adds_to_keys = false;   // the copy does more than that
-  bool has_scales = false;     // of keys, in a Map of its own that turns them, and of values
-  bool knows_heads = false;    // the scores read the number of the head
-  bool has_few_axes = false;   // batch and heads are one axis
-  bool is_shared_last = true;  // which of the two axes repeats
+  bool adds_to_keys = false;         // the copy does more than that
+  bool adds_to_read_keys = false;    // the step itself does
+  bool adds_to_read_values = false;  // likewise
+  bool casts_keys = false;           // the step rounds them to a type of fewer bits and back
+  bool has_scales = false;           // of keys, in a Map of its own that turns them, and of values
+  bool knows_heads = false;          // the scores read the number of the head
+  bool has_few_axes = false;         // batch and heads are one axis
+  bool is_shared_last = true;        // which of the two axes repeats
 };
 
 // Queries [batch, heads, queries, width], keys and values [batch, groups, keys, width] that a Map
@@ -78,8 +81,12 @@ void Make(ProgramMaker& make, const Options& options) {
   attention.keys = keys;
   attention.width = kWidth;
   attention.query_prologue = Load(pool, kFloat, 0).id();
-  attention.key_prologue = Load(pool, kFloat, 1).id();
-  attention.value_prologue = Load(pool, kFloat, 2).id();
+  Expr key = Load(pool, kFloat, 1), value = Load(pool, kFloat, 2);
+  if (options.adds_to_read_keys) key = key + Like(key, 0.5);
+  if (options.adds_to_read_values) value = value + Like(value, 0.5);
+  if (options.casts_keys) key = Cast(Cast(key, ElementType::kFloat64), kFloat);
+  attention.key_prologue = key.id();
+  attention.value_prologue = value.id();
   Expr score = Accumulator(pool, kFloat) + Load(pool, kFloat, 3);
   // Of the queries, which keep their meaning wherever the axis of heads has gone.
   score = score * Cast(Coordinate(pool, rank - 2), kFloat);
@@ -134,6 +141,13 @@ TEST(InlineAttentionOperandsTest, ANumberMovesToTheSums) {
   EXPECT_EQ(Inlined({.has_scales = true}, PreferAll, /*has_symbol=*/false,
                     /*has_fast_algorithms=*/false),
             4U);
+}
+
+// (2 x + 0.5) y is not 2 ((x + 0.5) y).
+TEST(InlineAttentionOperandsTest, ANumberStaysWhereMoreIsDoneToWhatIsRead) {
+  EXPECT_EQ(Inlined({.adds_to_read_keys = true, .has_scales = true}), 3U);
+  EXPECT_EQ(Inlined({.adds_to_read_values = true, .has_scales = true}), 2U);
+  EXPECT_EQ(Inlined({.casts_keys = true, .has_scales = true}), 1U);
 }
 
 TEST(InlineAttentionOperandsTest, ScoresThatReadTheNumberOfAHeadKeepTheCopy) {
