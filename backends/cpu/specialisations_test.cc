@@ -130,7 +130,8 @@ class SpecialisationsTest : public testing::Test {
       ++compiled_;
       if (while_compiling_) while_compiling_();
       plugin::LoadTimes nobody_asks;
-      return plugin::Compile(MakeGraph({{inputs[0][2], ""}, {inputs[0][3], ""}}, network), *device_,
+      const int64_t height = inputs[0][2] + (compiles_another_shape_ ? 1 : 0);
+      return plugin::Compile(MakeGraph({{height, ""}, {inputs[0][3], ""}}, network), *device_,
                              base::Log(), nobody_asks);
     };
   }
@@ -176,6 +177,7 @@ class SpecialisationsTest : public testing::Test {
   std::unique_ptr<plan::Plan> plan_;
   std::unique_ptr<Specialisations> specialisations_;
   int compiled_ = 0;
+  bool compiles_another_shape_ = false;
   std::function<void()> while_compiling_;
 };
 
@@ -220,8 +222,13 @@ TEST_F(SpecialisationsTest, AreMadeForTheFirstBindingOfConvolutions) {
 TEST_F(SpecialisationsTest, AreWaitedForByThoseWhoBindTheFirstShapeToo) {
   Make();
   std::future<std::shared_ptr<const Specialisation>> same, other;
+  std::promise<void> has_begun;
   while_compiling_ = [&] {
-    same = std::async(std::launch::async, [this] { return ForBinding(40, 36); });
+    same = std::async(std::launch::async, [&] {
+      has_begun.set_value();
+      return ForBinding(40, 36);
+    });
+    has_begun.get_future().wait();
     other = std::async(std::launch::async, [this] { return ForBinding(44, 36); });
     EXPECT_EQ(other.get(), nullptr) << "another shape does not wait";
     EXPECT_EQ(same.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
@@ -419,6 +426,16 @@ TEST_F(GraphOfShapesTest, KeepsNoPlanForATinyFirstShape) {
   EXPECT_EQ(compiled_, 1);
   EXPECT_EQ(draws_.use_count(), before);
   Run(*tiny);
+}
+
+TEST_F(GraphOfShapesTest, KeepsNoPlanThatCannotBeBound) {
+  const auto before = draws_.use_count();
+  compiles_another_shape_ = true;
+  const auto image = BindImage(40, 36);
+  EXPECT_EQ(compiled_, 1);
+  EXPECT_EQ(draws_.use_count(), before);
+  Run(*image);
+  EXPECT_EQ(draws_.use_count(), before);
 }
 
 TEST_F(GraphOfShapesTest, KeepsThePlanOfAFirstShape) {

@@ -86,9 +86,11 @@ Result<std::vector<Extents>> CompiledGraph::ExtentsOf(
 
 Result<std::shared_ptr<const plan::SegmentBinding>> CompiledGraph::BindPlan(
     const std::vector<int64_t>& symbols, std::span<const Extents> inputs) {
+  bool has_own = false;
   if (specialisations_ != nullptr) {
     const std::shared_ptr<const Specialisation> own = specialisations_->ForBinding(symbols, inputs);
-    if (own != nullptr) {
+    has_own = own != nullptr;
+    if (has_own) {
       const Result<std::vector<int64_t>> numbers = own->plan->SymbolsFor(inputs);
       Result<std::shared_ptr<const plan::SegmentBinding>> bound =
           numbers.ok() ? own->plan->Bind(0, *numbers) : numbers.status();
@@ -98,8 +100,8 @@ Result<std::shared_ptr<const plan::SegmentBinding>> CompiledGraph::BindPlan(
   }
   ONNXIFI_RETURN_IF_ERROR(Prepare());
   Result<std::shared_ptr<const plan::SegmentBinding>> bound = plan_->Bind(0, symbols);
-  // No run of this shape asks for a plan of its own.
-  if (specialisations_ != nullptr && bound.ok() && (*bound)->is_tiny) {
+  // The general plan does the runs of this shape.
+  if (bound.ok() && (has_own || (specialisations_ != nullptr && (*bound)->is_tiny))) {
     specialisations_->Discard(symbols);
   }
   return bound;
