@@ -270,9 +270,11 @@ class PluginBackend : public abi::Backend {
   // Whether extents of a run may decide ranks: of what an If gives, or a Squeeze without axes.
   static bool HasOpenRanks(const graph::Graph& graph) {
     return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
-      return node.domain.empty() && (node.op_type == "If" || (node.op_type == "Squeeze" &&
-                                                              (node.inputs.size() < 2 ||
-                                                               node.inputs[1] == graph::kNoValue)));
+      if (!node.domain.empty()) return false;
+      if (node.op_type == "If") return true;
+      return node.op_type == "Squeeze" &&
+             node.FindAttribute<std::vector<int64_t>>("axes") == nullptr &&
+             (node.inputs.size() < 2 || node.inputs[1] == graph::kNoValue);
     });
   }
   // Compiles a graph for inputs of given extents.
