@@ -37,7 +37,7 @@ Status GraphLowering::DeclareInputs() {
 
 Status GraphLowering::LowerNodes() {
   for (const Node& node : graph_.nodes) {
-    Status status = LowerNode(node);
+    Status status = LowerOfOpenRank(node);
     if (!status.ok()) return std::move(status).Context("while lowering " + graph::Describe(node));
     ++lowered_nodes_;
   }
@@ -72,7 +72,7 @@ void GraphLowering::CheckSupportOfNodes(SupportAnswer& answer) {
   answer.nodes.reserve(graph_.nodes.size());
   for (const Node& node : graph_.nodes) {
     target_.is_emulated = false;
-    answer.nodes.push_back(LowerNode(node));
+    answer.nodes.push_back(LowerOfOpenRank(node));
     answer.is_emulated.push_back(target_.is_emulated);
     if (answer.nodes.back().ok()) continue;
     for (ValueId id : node.outputs) {

@@ -122,8 +122,12 @@ class GraphLowering : public BodyLowering {
   // 1 go, of the run that the graph is lowered for; without one, those that are 1 in every run. A
   // run in which others are 1 is refused with UNSUPPORTED_SHAPE.
   bool IsOpenSqueeze(const graph::Node& node) const;
+  // What reads the result and does not fit its rank is refused with UNSUPPORTED_SHAPE, not as an
+  // invalid model, while no run is known: a run may remove more.
   // `out_is_open`: set where there are others.
   WriteBody OpenSqueeze(bool& out_is_open) const;
+  // LowerNode, with that refusal.
+  Status LowerOfOpenRank(const graph::Node& node);
 
   // What operators are defined as (definitions.cc).
 

@@ -203,5 +203,28 @@ TEST_F(BranchedGraphTest, RefusesABranchThatDoesNotFit) {
   EXPECT_FALSE(graph_->InferOutputShapes(inputs).ok());
 }
 
+// Valid where the symbol is 1 alone, which is not known when the graph is compiled.
+TEST_F(BranchedGraphTest, SaysThatARankIsNotKnownYet) {
+  onnx::ModelProto model;
+  const auto parsed = onnx::OnnxParser::Parse(model, R"(
+    <ir_version: 8, opset_import: ["" : 17]>
+    graph (float[n, 3] x) => (float[a] y) {
+      squeezed = Squeeze(x)
+      y = Transpose<perm = [0]>(squeezed)
+    })");
+  ASSERT_TRUE(parsed.IsOK()) << parsed.ErrorMessage();
+  model_ = model.SerializeAsString();
+  const auto ids = provider_->EnumerateBackendIds();
+  ASSERT_TRUE(ids.ok());
+  auto backend = ids->front()->InitBackend({});
+  ASSERT_TRUE(backend.ok()) << backend.status().Text();
+  backend_ = *std::move(backend);
+  const auto graph = backend_->InitGraph({.model = std::as_bytes(std::span(model_))});
+  ASSERT_FALSE(graph.ok());
+  EXPECT_EQ(graph.status().code(), base::Code::kUnsupportedShape) << graph.status().Text();
+  EXPECT_THAT(graph.status().Text(),
+              HasSubstr("A Squeeze without axes before it keeps all symbols"));
+}
+
 }  // namespace
 }  // namespace onnxifi::plugin
