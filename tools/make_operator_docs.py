@@ -58,7 +58,7 @@ _DOMAIN_NOTES = (
     takes the number of the processor that it runs on. Where extents show that a file has the other, it is refused.
     Where they do not, because all channels are multiples of 16, a file of another kind of processor gives wrong
     results in both. ONNX Runtime's warning when it saves such a file says so. `ORT_ENABLE_EXTENDED` saves files for
-    every processor.""",
+    every processor. The library warns in its log that it took this processor's number.""",
     """**DynamicQuantizeLSTM**: ONNX Runtime rounds the hidden state to 8 bits before each step. Here only the input is
     rounded, and the hidden state stays float32, which is closer to the LSTM that was quantized. The cases allow
     results that differ from ONNX Runtime's by {lstm}.""",

@@ -183,5 +183,38 @@ TEST(KnownDomains, AFunctionOfTheModelComesBeforeTheOperatorOfItsName) {
   }
 }
 
+// Whose blocks they are, the file does not say; a person is told once whose it is taken to have.
+TEST(KnownDomains, SaysWhoseBlocksOfChannelsItTakes) {
+  onnx::ModelProto model;
+  model.set_ir_version(10);
+  onnx::OperatorSetIdProto* opset = model.add_opset_import();
+  opset->set_version(17);
+  onnx::GraphProto* graph = model.mutable_graph();
+  graph->set_name("g");
+  onnx::ValueInfoProto* input = graph->add_input();
+  input->set_name("x");
+  input->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  for (const int64_t extent : {1, 32, 4, 4}) {
+    input->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(extent);
+  }
+  for (const auto& [from, to] : {std::pair("x", "y"), std::pair("y", "z")}) {
+    onnx::NodeProto* node = graph->add_node();
+    node->set_op_type("GlobalMaxPool");
+    node->set_domain("com.microsoft.nchwc");
+    node->add_input(from);
+    node->add_output(to);
+  }
+  onnx::ValueInfoProto* output = graph->add_output();
+  output->set_name("z");
+  output->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+  const std::string bytes = model.SerializeAsString();
+  model::ImportOptions options;
+  options.domains = &KnownDomains();
+  const auto imported = model::Import(std::as_bytes(std::span(bytes)), options);
+  ASSERT_TRUE(imported.ok()) << imported.status().Text();
+  ASSERT_EQ(imported->notes.size(), 1U);
+  EXPECT_THAT(imported->notes[0], HasSubstr("as on this processor"));
+}
+
 }  // namespace
 }  // namespace onnxifi::domains

@@ -43,6 +43,8 @@ struct Domain {
   int newest_version = 1;
   std::span<const DomainOperator> operators;
   std::span<const RefusedOperator> refused = {};
+  // What a person is told once of a model that uses the domain: a sentence; empty for nothing.
+  std::string_view note = {};
 };
 
 }  // namespace onnxifi::model

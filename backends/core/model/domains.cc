@@ -136,6 +136,13 @@ std::optional<int64_t> Domains::NewestOpset(std::string_view domain) const {
   return newest;
 }
 
+std::string_view Domains::NoteOf(std::string_view domain) const {
+  for (const Domain* known : domains_) {
+    if (known->name == domain && !known->note.empty()) return known->note;
+  }
+  return {};
+}
+
 std::string Domains::SupportedOpsets() const {
   std::string text = model::SupportedOpsets();
   std::map<std::string_view, int> versions;

@@ -48,6 +48,8 @@ class Domains {
   std::string_view ReasonToRefuse(std::string_view op_type, std::string_view domain) const;
   // Nothing for a domain that is neither ONNX's nor one of these.
   std::optional<int64_t> NewestOpset(std::string_view domain) const;
+  // What a person is told once of a model that uses the domain; empty for nothing.
+  std::string_view NoteOf(std::string_view domain) const;
   // "ai.onnx:28 ... com.example:1", as the information query wants it.
   std::string SupportedOpsets() const;
 

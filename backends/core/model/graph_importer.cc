@@ -266,6 +266,8 @@ Status GraphImporter::ImportOperator(const onnx::NodeProto& proto, graph::Node& 
   ONNXIFI_ASSIGN_OR_RETURN(const Schema schema,
                            Schema::Find(node.op_type, node.domain, *opset, DomainsOf(options_)));
   ONNXIFI_RETURN_IF_ERROR(schema.CheckNode(proto));
+  const std::string_view note = DomainsOf(options_).NoteOf(node.domain);
+  if (!note.empty() && std::ranges::find(notes_, note) == notes_.end()) notes_.emplace_back(note);
   if (const onnx::TensorProto* left_out = FindLeftOutConstant(proto, node)) {
     ONNXIFI_ASSIGN_OR_RETURN(Value value,
                              ReadInitializer(*left_out, /*lifts_values=*/false, tensors_));

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "backends/core/domains/microsoft/activation.h"
@@ -252,6 +253,17 @@ constexpr model::DomainOperator kOperators[] = {
 };
 
 }  // namespace
+
+std::string_view BlockedChannelsNote() {
+  if (BlockOfProcessor() == kBlocks[0]) {
+    return "Operators of com.microsoft.nchwc are taken to have blocks of 8 channels, as on this "
+           "processor. If ONNX Runtime saved the model on a processor with blocks of 16, results "
+           "are wrong.";
+  }
+  return "Operators of com.microsoft.nchwc are taken to have blocks of 16 channels, as on this "
+         "processor. If ONNX Runtime saved the model on a processor with blocks of 8, results are "
+         "wrong.";
+}
 
 std::span<const model::DomainOperator> BlockedChannelsOperators() { return kOperators; }
 

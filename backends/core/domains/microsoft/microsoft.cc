@@ -40,7 +40,8 @@ std::span<const model::Domain* const> ListDomains() {
       model::Domain{kName, 1, SkipNormalizationOperators()},
       model::Domain{kName, 1, SparseAttentionOperators()},
       model::Domain{kName, 1, TextOperators()},
-      model::Domain{"com.microsoft.nchwc", 1, BlockedChannelsOperators()},
+      model::Domain{
+          "com.microsoft.nchwc", 1, BlockedChannelsOperators(), {}, BlockedChannelsNote()},
       model::Domain{"", 1, DefaultDomainOperators()},
   };
   static const auto pointers = [] {

@@ -8,6 +8,7 @@
 #define ONNXIFI_BACKENDS_CORE_DOMAINS_MICROSOFT_MICROSOFT_H_
 
 #include <span>
+#include <string_view>
 
 #include "backends/core/base/called_at_load.h"
 #include "backends/core/model/domain.h"
@@ -16,7 +17,8 @@ namespace onnxifi::microsoft {
 
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> ArrayOperators();
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> BlockQuantizedOperators();
-// Of com.microsoft.nchwc.
+// Of com.microsoft.nchwc; what its files do not say.
+std::string_view BlockedChannelsNote();
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> BlockedChannelsOperators();
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> ConvolutionOperators();
 ONNXIFI_CALLED_AT_LOAD std::span<const model::DomainOperator> CropAndResizeOperators();
