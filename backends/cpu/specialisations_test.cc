@@ -130,8 +130,7 @@ class SpecialisationsTest : public testing::Test {
       ++compiled_;
       if (while_compiling_) while_compiling_();
       plugin::LoadTimes nobody_asks;
-      const int64_t height = inputs[0][2] + (compiles_another_shape_ ? 1 : 0);
-      return plugin::Compile(MakeGraph({{height, ""}, {inputs[0][3], ""}}, network), *device_,
+      return plugin::Compile(MakeGraph({{inputs[0][2], ""}, {inputs[0][3], ""}}, network), *device_,
                              base::Log(), nobody_asks);
     };
   }
@@ -177,7 +176,6 @@ class SpecialisationsTest : public testing::Test {
   std::unique_ptr<plan::Plan> plan_;
   std::unique_ptr<Specialisations> specialisations_;
   int compiled_ = 0;
-  bool compiles_another_shape_ = false;
   std::function<void()> while_compiling_;
 };
 
@@ -426,16 +424,6 @@ TEST_F(GraphOfShapesTest, KeepsNoPlanForATinyFirstShape) {
   EXPECT_EQ(compiled_, 1);
   EXPECT_EQ(draws_.use_count(), before);
   Run(*tiny);
-}
-
-TEST_F(GraphOfShapesTest, KeepsNoPlanThatCannotBeBound) {
-  const auto before = draws_.use_count();
-  compiles_another_shape_ = true;
-  const auto image = BindImage(40, 36);
-  EXPECT_EQ(compiled_, 1);
-  EXPECT_EQ(draws_.use_count(), before);
-  Run(*image);
-  EXPECT_EQ(draws_.use_count(), before);
 }
 
 TEST_F(GraphOfShapesTest, KeepsThePlanOfAFirstShape) {
