@@ -75,6 +75,19 @@ class ModelTest(unittest.TestCase):
             with open(path, "rb") as file, self.assertRaises(onnxifi.InvalidError):
                 session(file.read())
 
+    def test_a_squeeze_that_was_traced_with_one_row_follows_the_rows_of_each_run(self):
+        made = model(
+            [node("Squeeze", ["x"], ["y"])],
+            [tensor("x", ["rows", 4])],
+            [tensor("y", ["columns"])],
+        )
+        with session(made) as opened:
+            for rows, shape in ((3, (3, 4)), (1, (4,)), (2, (2, 4))):
+                x = numpy.arange(rows * 4, dtype="f").reshape(rows, 4)
+                (y,) = opened.run(None, {"x": x})
+                self.assertEqual(shape, y.shape)
+                numpy.testing.assert_array_equal(x.reshape(shape), y)
+
     def test_what_is_no_model_is_told(self):
         with tempfile.NamedTemporaryFile() as empty, self.assertRaisesRegex(onnxifi.InvalidError, "0 bytes|no graph"):
             session(empty.name)

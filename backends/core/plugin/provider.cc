@@ -144,6 +144,7 @@ class PluginBackend : public abi::Backend {
     for (const std::string& note : graph.notes) {
       log_.Write(base::LogLevel::kWarning, "model", note);
     }
+    if (request.properties.takes_values) ForgetOpenRanks(graph);
     bool is_emulated = false;
     ONNXIFI_RETURN_IF_ERROR(times.Time("check_support", [&] {
       return CheckSupport(graph, *device_, CarrierOf(request.properties.takes_values), &is_emulated,
@@ -260,6 +261,21 @@ class PluginBackend : public abi::Backend {
   }
 
  private:
+  static bool IsOpenSqueeze(const graph::Node& node) {
+    return node.domain.empty() && node.op_type == "Squeeze" &&
+           node.FindAttribute<std::vector<int64_t>>("axes") == nullptr &&
+           (node.inputs.size() < 2 || node.inputs[1] == graph::kNoValue);
+  }
+  // Exporters that trace one image declare the rank that it had. Values bring their own, and so
+  // follow the ones of each run.
+  static void ForgetOpenRanks(graph::Graph& graph) {
+    for (const graph::Node& node : graph.nodes) {
+      if (!IsOpenSqueeze(node)) continue;
+      for (const graph::ValueId output : node.outputs) {
+        if (output != graph::kNoValue) graph.values[output].type.extents.reset();
+      }
+    }
+  }
   // Whether an extent of an input is no number.
   static bool HasSymbols(const graph::Graph& graph) {
     return std::ranges::any_of(graph.inputs, [&](graph::ValueId input) {
@@ -270,11 +286,7 @@ class PluginBackend : public abi::Backend {
   // Whether extents of a run may decide ranks: of what an If gives, or a Squeeze without axes.
   static bool HasOpenRanks(const graph::Graph& graph) {
     return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
-      if (!node.domain.empty()) return false;
-      if (node.op_type == "If") return true;
-      return node.op_type == "Squeeze" &&
-             node.FindAttribute<std::vector<int64_t>>("axes") == nullptr &&
-             (node.inputs.size() < 2 || node.inputs[1] == graph::kNoValue);
+      return (node.domain.empty() && node.op_type == "If") || IsOpenSqueeze(node);
     });
   }
   // Compiles a graph for inputs of given extents.
