@@ -24,8 +24,8 @@ def node(operator, inputs, outputs, **attributes):
     return helper.make_node(operator, inputs, outputs, **attributes)
 
 
-def model(nodes, inputs, outputs, initializers=(), opset=23, domains=()):
-    graph = helper.make_graph(nodes, "test", inputs, outputs, list(initializers))
+def model(nodes, inputs, outputs, initializers=(), opset=23, domains=(), value_info=()):
+    graph = helper.make_graph(nodes, "test", inputs, outputs, list(initializers), value_info=list(value_info))
     opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, version) for domain, version in domains)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 

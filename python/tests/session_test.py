@@ -88,6 +88,19 @@ class ModelTest(unittest.TestCase):
                 self.assertEqual(shape, y.shape)
                 numpy.testing.assert_array_equal(x.reshape(shape), y)
 
+    def test_a_squeeze_keeps_a_batch_of_one_where_numbers_make_the_declared_rank(self):
+        made = model(
+            [node("Squeeze", ["x"], ["squeezed"]), node("Neg", ["squeezed"], ["y"])],
+            [tensor("x", ["rows", 4, 1, 1])],
+            [tensor("y", ["rows", 4])],
+            value_info=[tensor("squeezed", ["rows", 4])],
+        )
+        with session(made) as opened:
+            for rows in (3, 1):
+                x = numpy.arange(rows * 4, dtype="f").reshape(rows, 4, 1, 1)
+                (y,) = opened.run(None, {"x": x})
+                numpy.testing.assert_array_equal(-x.reshape(rows, 4), y)
+
     def test_what_is_no_model_is_told(self):
         with tempfile.NamedTemporaryFile() as empty, self.assertRaisesRegex(onnxifi.InvalidError, "0 bytes|no graph"):
             session(empty.name)

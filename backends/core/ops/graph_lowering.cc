@@ -238,13 +238,8 @@ Status GraphLowering::LowerNode(const Node& node) {
                                                  std::to_string(entry->newest_version) + ").");
   }
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<std::optional<Operand>> inputs, InputsOf(node, *entry));
-  if (IsOpenSqueeze(node)) {
-    bool is_open = false;
-    ONNXIFI_RETURN_IF_ERROR(LowerWith(node, std::move(inputs), OpenSqueeze(is_open)));
-    // The model may declare what other runs give.
-    if (is_open) uninferred_.insert(node.outputs[0]);
-    *target_.depends_on_ones = *target_.depends_on_ones || is_open;
-    return base::Ok();
+  if (target_.depends_on_ones != nullptr && IsSqueezeOfOnes(node)) {
+    return LowerSqueezeOfOnes(node, std::move(inputs), *entry);
   }
   return LowerWith(node, std::move(inputs), entry->lower);
 }

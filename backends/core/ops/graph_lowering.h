@@ -28,6 +28,9 @@ inline constexpr int kMaxNesting = 32;
 // The refusal of an operator that nobody knows.
 Status Unknown(const graph::Node& node);
 
+// Whether it is a Squeeze without axes, which removes the extents that are 1.
+bool IsSqueezeOfOnes(const graph::Node& node);
+
 // What all lowerings of one program have in common, also those of function bodies inside it.
 struct Target {
   program::Program& program;
@@ -118,14 +121,18 @@ class GraphLowering : public BodyLowering {
   // The symbols of an expression, as far as a sentence has use for them.
   static void AddSymbols(const Dim& dim, Dims& symbols);
 
-  // A Squeeze without axes whose result declares no rank (open_branches.cc): the extents that are
-  // 1 go, of the run that the graph is lowered for; without one, those that are 1 in every run. A
-  // run in which others are 1 is refused with UNSUPPORTED_SHAPE.
-  bool IsOpenSqueeze(const graph::Node& node) const;
+  // A Squeeze without axes that symbols decide (open_branches.cc): the extents that are 1 in the
+  // run that the graph is lowered for go. Without one, as many as make the declared rank or, where
+  // none is declared, those that are 1 in every run; a run in which others are 1 is refused with
+  // UNSUPPORTED_SHAPE, and the graph lowered for it. Where numbers alone make the declared rank,
+  // symbols stay in every run, even as 1.
+  Status LowerSqueezeOfOnes(const graph::Node& node, std::vector<std::optional<Operand>> inputs,
+                            const Operator& entry);
+  // Removes the extents that are 1, of symbols in the run that the graph is lowered for.
+  // `out_is_open`: set where there are symbols.
+  WriteBody RemoveOnes(bool& out_is_open) const;
   // What reads the result and does not fit its rank is refused with UNSUPPORTED_SHAPE, not as an
   // invalid model, while no run is known: a run may remove more.
-  // `out_is_open`: set where there are others.
-  WriteBody OpenSqueeze(bool& out_is_open) const;
   // LowerNode, with that refusal.
   Status LowerOfOpenRank(const graph::Node& node);
 

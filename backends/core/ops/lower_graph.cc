@@ -80,6 +80,12 @@ size_t CountRefusals(const SupportAnswer& answer) {
 
 }  // namespace
 
+bool MayOpenRanks(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
+    return (node.domain.empty() && node.op_type == "If") || IsSqueezeOfOnes(node);
+  });
+}
+
 Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSource* functions,
                                             const StepCheck& check, BranchRequest* branches) {
   const std::span<const tensor::Extents> inputs =

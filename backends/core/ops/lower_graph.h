@@ -18,13 +18,18 @@
 
 namespace onnxifi::ops {
 
-// Where extents decide which branch of an If a run takes, and the branches give different ranks.
+// Where extents decide ranks: which branch of an If a run takes, of branches that give different
+// ranks, or which axes a Squeeze without axes removes.
 struct BranchRequest {
   // Of the graph's inputs in a run whose branches are to be lowered; empty: of any run.
   std::span<const tensor::Extents> inputs;
   // Becomes whether the program is for the runs alone that take the same branches.
   bool are_chosen = false;
 };
+
+// Whether a graph has a node of which extents may decide the rank: such an If or Squeeze.
+// LowerGraph tells whether they do.
+bool MayOpenRanks(const graph::Graph& graph);
 
 // The whole graph, all or nothing. Errors carry the node. `functions` and `branches` may be null.
 base::Result<std::unique_ptr<program::Program>> LowerGraph(const graph::Graph& graph,

@@ -103,14 +103,45 @@ void GraphLowering::SetOpenRank(const Node& node, ValueId id, Branch first) {
   values_.SetOpenRank(id, {target_.choices, &node, first, /*is_only=*/number.has_value()});
 }
 
-bool GraphLowering::IsOpenSqueeze(const Node& node) const {
-  return target_.depends_on_ones != nullptr && node.domain.empty() && node.op_type == "Squeeze" &&
-         (node.inputs.size() < 2 || node.inputs[1] == kNoValue) &&
-         node.FindAttribute<std::vector<int64_t>>("axes") == nullptr && !node.outputs.empty() &&
-         node.outputs[0] != kNoValue && !graph_.values[node.outputs[0]].type.extents;
+bool IsSqueezeOfOnes(const Node& node) {
+  return node.domain.empty() && node.op_type == "Squeeze" &&
+         node.FindAttribute<std::vector<int64_t>>("axes") == nullptr &&
+         (node.inputs.size() < 2 || node.inputs[1] == kNoValue);
 }
 
-BodyLowering::WriteBody GraphLowering::OpenSqueeze(bool& out_is_open) const {
+Status GraphLowering::LowerSqueezeOfOnes(const Node& node,
+                                         std::vector<std::optional<Operand>> inputs,
+                                         const Operator& entry) {
+  const ValueId output = node.outputs.empty() ? kNoValue : node.outputs[0];
+  if (inputs.empty() || !inputs[0] || output == kNoValue) {
+    return LowerWith(node, std::move(inputs), entry.lower);
+  }
+  const auto& declared = graph_.values[output].type.extents;
+  if (declared) {
+    const Dims& shape = inputs[0]->shape;
+    const auto ones = std::ranges::count(shape, Dim(1));
+    const auto symbols =
+        std::ranges::count_if(shape, [](const Dim& dim) { return !dim.is_constant(); });
+    const auto wanted =
+        static_cast<std::ptrdiff_t>(shape.size()) - static_cast<std::ptrdiff_t>(declared->size());
+    const bool need_symbols = wanted > ones && wanted <= ones + symbols;
+    const bool are_known =
+        std::ranges::all_of(shape, [&](const Dim& dim) { return Evaluate(dim).has_value(); });
+    if (!need_symbols || !are_known) {
+      ONNXIFI_RETURN_IF_ERROR(LowerWith(node, std::move(inputs), entry.lower));
+      *target_.depends_on_ones = *target_.depends_on_ones || need_symbols;
+      return base::Ok();
+    }
+  }
+  bool is_open = false;
+  ONNXIFI_RETURN_IF_ERROR(LowerWith(node, std::move(inputs), RemoveOnes(is_open)));
+  // The model may declare what other runs give.
+  if (is_open) uninferred_.insert(output);
+  *target_.depends_on_ones = *target_.depends_on_ones || is_open;
+  return base::Ok();
+}
+
+BodyLowering::WriteBody GraphLowering::RemoveOnes(bool& out_is_open) const {
   return [this, &out_is_open](Lowering& lowering) -> Status {
     ONNXIFI_RETURN_IF_ERROR(lowering.NeedInputs(1));
     Operand squeezed = lowering.In(0);

@@ -58,12 +58,14 @@ std::string MakeModel(const std::string& reader) {
   return model.SerializeAsString();
 }
 
-// The same by a Squeeze that names no axes.
-std::string MakePlainModel(const std::string& reader) {
+// The same by a Squeeze that names no axes. `declared`: of its result.
+std::string MakePlainModel(const std::string& reader, const std::string& declared = "") {
   onnx::ModelProto model;
   const std::string text = R"(
     <ir_version: 8, opset_import: ["" : 17]>
-    graph (float[2, d, 3] x) => (float[a, b] y) {
+    graph (float[2, d, 3] x) => (float[a, b] y) )" +
+                           declared +
+                           R"( {
       squeezed = Squeeze(x)
       y = )" + reader + R"((squeezed)
     })";
@@ -157,6 +159,12 @@ TEST_F(BranchedGraphTest, RunsEitherBranch) {
 
 TEST_F(BranchedGraphTest, RunsASqueezeOfTheOnesOfARun) {
   Open(MakePlainModel("Neg"));
+  ExpectRuns();
+}
+
+// As an exporter writes it that traced an input whose symbol was 1.
+TEST_F(BranchedGraphTest, RunsASqueezeOfOtherOnesThanDeclared) {
+  Open(MakePlainModel("Neg", "<float[2, 3] squeezed>"));
   ExpectRuns();
 }
 

@@ -144,7 +144,6 @@ class PluginBackend : public abi::Backend {
     for (const std::string& note : graph.notes) {
       log_.Write(base::LogLevel::kWarning, "model", note);
     }
-    if (request.properties.takes_values) ForgetOpenRanks(graph);
     bool is_emulated = false;
     ONNXIFI_RETURN_IF_ERROR(times.Time("check_support", [&] {
       return CheckSupport(graph, *device_, CarrierOf(request.properties.takes_values), &is_emulated,
@@ -159,7 +158,7 @@ class PluginBackend : public abi::Backend {
     // Kept where a shape may be compiled for itself, or other branches; constants are shared.
     std::shared_ptr<const graph::Graph> imported;
     const bool depends_on_numbers = device_->DependsOnNumbers() && HasSymbols(graph);
-    if (depends_on_numbers || (HasSymbols(graph) && HasOpenRanks(graph))) {
+    if (depends_on_numbers || (HasSymbols(graph) && ops::MayOpenRanks(graph))) {
       imported = std::make_shared<const graph::Graph>(graph);
     }
     ops::BranchRequest branches;
@@ -261,32 +260,11 @@ class PluginBackend : public abi::Backend {
   }
 
  private:
-  static bool IsOpenSqueeze(const graph::Node& node) {
-    return node.domain.empty() && node.op_type == "Squeeze" &&
-           node.FindAttribute<std::vector<int64_t>>("axes") == nullptr &&
-           (node.inputs.size() < 2 || node.inputs[1] == graph::kNoValue);
-  }
-  // Exporters that trace one image declare the rank that it had. Values bring their own, and so
-  // follow the ones of each run.
-  static void ForgetOpenRanks(graph::Graph& graph) {
-    for (const graph::Node& node : graph.nodes) {
-      if (!IsOpenSqueeze(node)) continue;
-      for (const graph::ValueId output : node.outputs) {
-        if (output != graph::kNoValue) graph.values[output].type.extents.reset();
-      }
-    }
-  }
   // Whether an extent of an input is no number.
   static bool HasSymbols(const graph::Graph& graph) {
     return std::ranges::any_of(graph.inputs, [&](graph::ValueId input) {
       const auto& extents = graph.values[input].type.extents;
       return extents && !std::ranges::all_of(*extents, &graph::Extent::is_known);
-    });
-  }
-  // Whether extents of a run may decide ranks: of what an If gives, or a Squeeze without axes.
-  static bool HasOpenRanks(const graph::Graph& graph) {
-    return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
-      return (node.domain.empty() && node.op_type == "If") || IsOpenSqueeze(node);
     });
   }
   // Compiles a graph for inputs of given extents.
