@@ -156,7 +156,7 @@ foreach(part IN ITEMS glslang MachineIndependent GenericCodeGen OGLCompiler OSDe
     list(APPEND glslang_archives ${${variable}})
   endif()
 endforeach()
-if(ONNXIFI_GLSLANG_INCLUDE AND ONNXIFI_GLSLANG_glslang_ARCHIVE AND ONNXIFI_GLSLANG_SPIRV_ARCHIVE)
+if(ONNXIFI_GLSLANG_INCLUDE AND ONNXIFI_GLSLANG_glslang_ARCHIVE)
   add_library(onnxifi::glslang INTERFACE IMPORTED)
   target_include_directories(onnxifi::glslang SYSTEM INTERFACE ${ONNXIFI_GLSLANG_INCLUDE})
   target_link_libraries(onnxifi::glslang INTERFACE

