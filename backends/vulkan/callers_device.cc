@@ -37,6 +37,7 @@ struct EnabledFeatures {
   bool float16 = false;
   bool memory_model = false;
   bool matrices = false;
+  bool bfloat16_matrices = false;
 };
 
 template <typename T>
@@ -48,7 +49,13 @@ EnabledFeatures ReadFeatures(const void* chain) {
   EnabledFeatures enabled;
   for (const auto* part = static_cast<const VkBaseInStructure*>(chain); part != nullptr;
        part = part->pNext) {
-    // No constant of older headers.
+    // No constants of older headers.
+    if (part->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR) {
+      const auto& features = As<VkPhysicalDeviceShaderBfloat16FeaturesKHR>(part);
+      enabled.bfloat16_matrices |= features.shaderBFloat16Type != VK_FALSE &&
+                                   features.shaderBFloat16CooperativeMatrix != VK_FALSE;
+      continue;
+    }
     if (part->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR) {
       enabled.matrices |=
           As<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(part).cooperativeMatrix != VK_FALSE;
@@ -116,11 +123,14 @@ EnabledFeatures ReadFeatures(const void* chain) {
 
 Status CheckFeatures(const void* chain, DeviceInfo& info) {
   const EnabledFeatures enabled = ReadFeatures(chain);
-  if (!enabled.matrices || !enabled.float16 || !enabled.memory_model) {
-    info.capabilities.matrix_units = {};
-    info.has_cooperative_matrices = false;
-    info.product_library = ProductLibrary({});
+  codegen::MatrixUnits& units = info.capabilities.matrix_units;
+  if (!enabled.bfloat16_matrices) units.bfloat16 = {};
+  if (!enabled.matrices || !enabled.float16 || !enabled.memory_model ||
+      (units.float16.rows == 0 && units.bfloat16.rows == 0)) {
+    units = {};
   }
+  info.has_cooperative_matrices = units.kind == codegen::MatrixUnits::Kind::kCooperative;
+  info.product_library = ProductLibrary(units);
   const std::pair<bool, const char*> needed[] = {
       {enabled.address, "bufferDeviceAddress"},
       {enabled.scalar_layout, "scalarBlockLayout"},

@@ -78,6 +78,10 @@ Result<std::vector<uint32_t>> CompileGlsl(const std::string& source) {
 
 bool KnowsCooperativeMatrices() { return GLSLANG_VERSION_MAJOR >= 13; }
 
+bool KnowsBfloat16() {
+  return GLSLANG_VERSION_MAJOR > 15 || (GLSLANG_VERSION_MAJOR == 15 && GLSLANG_VERSION_MINOR >= 3);
+}
+
 std::string CompilerName() {
   return "glslang " + std::to_string(GLSLANG_VERSION_MAJOR) + "." +
          std::to_string(GLSLANG_VERSION_MINOR) + "." + std::to_string(GLSLANG_VERSION_PATCH);

@@ -19,6 +19,8 @@ base::Result<std::vector<uint32_t>> CompileGlsl(const std::string& source);
 
 // Whether it knows GL_KHR_cooperative_matrix: glslang does from version 13 on.
 bool KnowsCooperativeMatrices();
+// Whether it knows GL_EXT_bfloat16 with them: from version 15.3 on.
+bool KnowsBfloat16();
 
 // Names the compiler and its version: what its results depend on beside the source.
 std::string CompilerName();

@@ -13,17 +13,17 @@
 namespace onnxifi::vulkan {
 namespace {
 
+using codegen::MatrixBlock;
 using codegen::MatrixUnits;
 
 // Blocks of kernels are made of products of up to so many rows, columns and places.
 constexpr uint32_t kMaxExtent = 64;
 
-bool IsUsable(const VkCooperativeMatrixPropertiesKHR& of) {
+bool IsUsable(const VkCooperativeMatrixPropertiesKHR& of, VkComponentTypeKHR type) {
   const auto is_size = [](uint32_t size) {
     return size >= 4 && size <= kMaxExtent && (size & (size - 1)) == 0;
   };
-  return of.AType == VK_COMPONENT_TYPE_FLOAT16_KHR && of.BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
-         of.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+  return of.AType == type && of.BType == type && of.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
          of.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR && of.saturatingAccumulation == VK_FALSE &&
          of.scope == VK_SCOPE_SUBGROUP_KHR && is_size(of.MSize) && is_size(of.NSize) &&
          is_size(of.KSize);
@@ -38,21 +38,35 @@ double Distance(const VkCooperativeMatrixPropertiesKHR& of) {
   return sum;
 }
 
+// Of elements of `type`; has no rows if there is none.
+MatrixBlock FindBlock(std::vector<VkCooperativeMatrixPropertiesKHR> all, VkComponentTypeKHR type) {
+  std::erase_if(all, [type](const auto& of) { return !IsUsable(of, type); });
+  const auto best = std::ranges::min_element(all, {}, Distance);
+  if (best == all.end()) return {};
+  return {.rows = static_cast<int>(best->MSize),
+          .columns = static_cast<int>(best->NSize),
+          .depth = static_cast<int>(best->KSize)};
+}
+
 }  // namespace
 
 MatrixUnits FindCooperativeMatrices(const InstanceApi& api,
                                     PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR find,
-                                    VkPhysicalDevice id, int subgroup_items) {
+                                    VkPhysicalDevice id, int subgroup_items, bool has_bfloat16) {
   if (find == nullptr || !KnowsCooperativeMatrices() || subgroup_items < 1) return {};
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{};
   matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
   VkPhysicalDeviceVulkan12Features of_1_2{};
   of_1_2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
   of_1_2.pNext = &matrices;
+  VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
+  bfloat16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
+  if (has_bfloat16) matrices.pNext = &bfloat16;
   VkPhysicalDeviceFeatures2 features{};
   features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
   features.pNext = &of_1_2;
   api.GetPhysicalDeviceFeatures2(id, &features);
+  // glslang asks for shaderFloat16 in modules with bfloat16, too.
   if (matrices.cooperativeMatrix == VK_FALSE || of_1_2.shaderFloat16 == VK_FALSE ||
       of_1_2.vulkanMemoryModel == VK_FALSE) {
     return {};
@@ -65,29 +79,36 @@ MatrixUnits FindCooperativeMatrices(const InstanceApi& api,
   // More of them than there were are no fault.
   if (find(id, &count, all.data()) < 0) return {};
   all.resize(count);
-  std::erase_if(all, [](const auto& of) { return !IsUsable(of); });
-  const auto best = std::ranges::min_element(all, {}, Distance);
-  if (best == all.end()) return {};
-  return {.kind = MatrixUnits::Kind::kCooperative,
-          .rows = static_cast<int>(best->MSize),
-          .columns = static_cast<int>(best->NSize),
-          .depth = static_cast<int>(best->KSize),
-          .subgroup_items = subgroup_items};
+  MatrixUnits units{.kind = MatrixUnits::Kind::kCooperative, .subgroup_items = subgroup_items};
+  units.float16 = FindBlock(all, VK_COMPONENT_TYPE_FLOAT16_KHR);
+  if (bfloat16.shaderBFloat16Type != VK_FALSE &&
+      bfloat16.shaderBFloat16CooperativeMatrix != VK_FALSE && KnowsBfloat16()) {
+    units.bfloat16 = FindBlock(all, VK_COMPONENT_TYPE_BFLOAT16_KHR);
+  }
+  if (units.float16.rows == 0 && units.bfloat16.rows == 0) return {};
+  return units;
 }
 
 std::string ProductLibrary(const MatrixUnits& units) {
   std::string text(codegen::PlainProduct());
   if (units.kind != MatrixUnits::Kind::kCooperative) return text;
-  const auto block = [&](const char* name, const char* type, int rows, int columns,
-                         const char* use) {
-    text += std::string("#define ") + name + " coopmat<" + type + ", gl_ScopeSubgroup, " +
-            std::to_string(rows) + ", " + std::to_string(columns) + ", gl_MatrixUse" + use + ">\n";
+  const auto add = [&](const MatrixBlock& of, const std::string& name, const std::string& type) {
+    if (of.rows == 0) return;
+    const auto define = [&](const char* part, const std::string& elements, int rows, int columns,
+                            const char* use) {
+      text += std::string("#define MATRIX_") + part + "_" + name + " coopmat<" + elements +
+              ", gl_ScopeSubgroup, " + std::to_string(rows) + ", " + std::to_string(columns) +
+              ", gl_MatrixUse" + use + ">\n";
+    };
+    define("ROWS", type, of.rows, of.depth, "A");
+    define("COLUMNS", type, of.depth, of.columns, "B");
+    define("SUMS", "float", of.rows, of.columns, "Accumulator");
+    text += "#define MATRIX_ZERO_" + name + "(sums) sums = MATRIX_SUMS_" + name + "(0.0)\n";
   };
-  block("MATRIX_ROWS", "float16_t", units.rows, units.depth, "A");
-  block("MATRIX_COLUMNS", "float16_t", units.depth, units.columns, "B");
-  block("MATRIX_SUMS", "float", units.rows, units.columns, "Accumulator");
-  text += R"text(#define MATRIX_ZERO(sums) sums = MATRIX_SUMS(0.0)
-#define MATRIX_LOAD_ROWS(to, array, at, pitch) \
+  add(units.float16, "f16", "float16_t");
+  add(units.bfloat16, "bf16", "bfloat16_t");
+  if (units.bfloat16.rows > 0) text += "#define bf16 bfloat16_t\n";
+  text += R"text(#define MATRIX_LOAD_ROWS(to, array, at, pitch) \
   coopMatLoad(to, array, at, pitch, gl_CooperativeMatrixLayoutRowMajor)
 #define MATRIX_LOAD_COLUMNS(to, array, at, pitch) \
   coopMatLoad(to, array, at, pitch, gl_CooperativeMatrixLayoutColumnMajor)
@@ -95,15 +116,22 @@ std::string ProductLibrary(const MatrixUnits& units) {
 #define MATRIX_STORE(sums, array, at, pitch) \
   coopMatStore(sums, array, at, pitch, gl_CooperativeMatrixLayoutRowMajor)
 #define PUT_f16(array, at, bits) array[at] = uint16BitsToFloat16(bits)
+#define PUT_bf16(array, at, bits) array[at] = uintBitsToBFloat16EXT(bits)
 #define SUBGROUP int(gl_SubgroupID)
 )text";
   return text;
 }
 
 std::string TextOf(const MatrixUnits& units) {
-  if (units.kind != MatrixUnits::Kind::kCooperative) return {};
-  return std::to_string(units.rows) + " x " + std::to_string(units.columns) + " x " +
-         std::to_string(units.depth) + " float16";
+  std::string text;
+  const auto add = [&](const MatrixBlock& of, const char* type) {
+    if (of.rows == 0) return;
+    text += (text.empty() ? "" : ", ") + std::to_string(of.rows) + " x " +
+            std::to_string(of.columns) + " x " + std::to_string(of.depth) + " " + type;
+  };
+  add(units.float16, "float16");
+  add(units.bfloat16, "bfloat16");
+  return text;
 }
 
 }  // namespace onnxifi::vulkan

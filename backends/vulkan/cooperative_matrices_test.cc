@@ -14,41 +14,49 @@
 #include <vector>
 
 #include "backends/core/codegen/testing/tiled_fixture.h"
+#include "backends/vulkan/callers_device.h"
 #include "backends/vulkan/compiler.h"
+#include "backends/vulkan/testing/fake_caller.h"
 #include "backends/vulkan/testing/fake_driver.h"
 #include "backends/vulkan/testing/story.h"
 
 namespace onnxifi::vulkan {
 namespace {
 
+using codegen::MatrixBlock;
 using codegen::MatrixUnits;
 using testing::IsEmpty;
 
-VkCooperativeMatrixPropertiesKHR Product(uint32_t m, uint32_t n, uint32_t k) {
+VkCooperativeMatrixPropertiesKHR Product(uint32_t m, uint32_t n, uint32_t k,
+                                         VkComponentTypeKHR type = VK_COMPONENT_TYPE_FLOAT16_KHR) {
   VkCooperativeMatrixPropertiesKHR product{};
   product.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
   product.MSize = m;
   product.NSize = n;
   product.KSize = k;
-  product.AType = product.BType = VK_COMPONENT_TYPE_FLOAT16_KHR;
+  product.AType = product.BType = type;
   product.CType = product.ResultType = VK_COMPONENT_TYPE_FLOAT32_KHR;
   product.scope = VK_SCOPE_SUBGROUP_KHR;
   return product;
 }
 
+constexpr VkComponentTypeKHR kBfloat16 = VK_COMPONENT_TYPE_BFLOAT16_KHR;
+
 FakeDevice DeviceWith(std::vector<VkCooperativeMatrixPropertiesKHR> products) {
   FakeDevice device;
-  device.extensions = {VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME};
+  device.extensions = {VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME,
+                       VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME};
   device.cooperative_matrices = std::move(products);
   return device;
 }
 
-bool HasCooperativeMatrices(const std::vector<uint32_t>& module) {
-  constexpr uint32_t kOpCapability = 17, kCooperativeMatrices = 6022;
+constexpr uint32_t kMatricesCapability = 6022;
+constexpr uint32_t kBfloat16MatricesCapability = 5118;
+
+bool Needs(const std::vector<uint32_t>& module, uint32_t capability) {
+  constexpr uint32_t kOpCapability = 17;
   for (size_t at = 5; at < module.size(); at += module[at] >> 16) {
-    if ((module[at] & 0xffff) == kOpCapability && module[at + 1] == kCooperativeMatrices) {
-      return true;
-    }
+    if ((module[at] & 0xffff) == kOpCapability && module[at + 1] == capability) return true;
   }
   return false;
 }
@@ -70,7 +78,7 @@ class CooperativeMatricesTest : public FakeDriverTest {
  protected:
   void SetUp() override {
     FakeDriverTest::SetUp();
-    if (!KnowsCooperativeMatrices()) GTEST_SKIP() << CompilerName() << " knows none.";
+    if (!KnowsBfloat16()) GTEST_SKIP() << CompilerName() << " does not know all of them.";
   }
   static DeviceInfo InfoOf(const FakeDevice& device) {
     FakeDriver::SetDevices({device});
@@ -94,9 +102,7 @@ TEST_F(CooperativeMatricesTest, TheProductNearestTo16By16By16IsUsed) {
       InfoOf(DeviceWith({bytes, narrow, odd, wider, Product(8, 8, 32), Product(16, 8, 16)}));
   EXPECT_TRUE(info.has_cooperative_matrices);
   EXPECT_EQ(info.capabilities.matrix_units, (MatrixUnits{.kind = MatrixUnits::Kind::kCooperative,
-                                                         .rows = 16,
-                                                         .columns = 8,
-                                                         .depth = 16,
+                                                         .float16 = {16, 8, 16},
                                                          .subgroup_items = 32}));
   EXPECT_EQ(TextOf(info.capabilities.matrix_units), "16 x 8 x 16 float16");
   const auto none = InfoOf(DeviceWith({bytes, narrow, odd, wider}));
@@ -122,9 +128,84 @@ TEST_F(CooperativeMatricesTest, ADeviceThatLacksAnythingOfThemDoesWithout) {
   EXPECT_FALSE(InfoOf(whole).has_cooperative_matrices);
 }
 
+TEST_F(CooperativeMatricesTest, EachTypeHasAProductOfItsOwn) {
+  VkCooperativeMatrixPropertiesKHR mixed = Product(16, 16, 16, kBfloat16);
+  mixed.BType = VK_COMPONENT_TYPE_FLOAT16_KHR;
+  VkCooperativeMatrixPropertiesKHR narrow = Product(16, 16, 16, kBfloat16);
+  narrow.CType = narrow.ResultType = kBfloat16;
+  const FakeDevice both = DeviceWith({mixed, narrow, Product(8, 8, 16, kBfloat16),
+                                      Product(16, 16, 16), Product(16, 8, 16, kBfloat16)});
+  const MatrixUnits of_both = InfoOf(both).capabilities.matrix_units;
+  EXPECT_EQ(of_both.float16, (MatrixBlock{16, 16, 16}));
+  EXPECT_EQ(of_both.bfloat16, (MatrixBlock{16, 8, 16}));
+  EXPECT_EQ(TextOf(of_both), "16 x 16 x 16 float16, 16 x 8 x 16 bfloat16");
+  for (const char* const feature : {"shaderBFloat16Type", "shaderBFloat16CooperativeMatrix"}) {
+    FakeDevice device = both;
+    device.lacks = {feature};
+    EXPECT_EQ(TextOf(InfoOf(device).capabilities.matrix_units), "16 x 16 x 16 float16") << feature;
+  }
+  FakeDevice device = both;
+  device.extensions.erase(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
+  EXPECT_EQ(TextOf(InfoOf(device).capabilities.matrix_units), "16 x 16 x 16 float16");
+}
+
+// What a caller made the device without, kernels do without.
+TEST_F(CooperativeMatricesTest, ACallersDeviceHasWhatItsFeaturesSay) {
+  FakeDriver::SetDevices({DeviceWith({Product(16, 16, 16), Product(16, 8, 16, kBfloat16)})});
+  const auto instance = Instance::Create(FakeDriver::GetApi(), false);
+  ASSERT_TRUE(instance.ok());
+  const auto found = FindDevices(**instance);
+  ASSERT_TRUE(found.ok());
+  const FakeCaller caller((*instance)->get());
+  ASSERT_TRUE(caller.is_open());
+  // In front of the features that the caller tells of in any case.
+  VkPhysicalDeviceFeatures2 features =
+      *static_cast<const VkPhysicalDeviceFeatures2*>(caller.told().features);
+  VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
+  bfloat16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
+  bfloat16.pNext = features.pNext;
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{};
+  matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
+  matrices.pNext = &bfloat16;
+  VkPhysicalDeviceVulkanMemoryModelFeatures memory_model{};
+  memory_model.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES;
+  memory_model.pNext = &matrices;
+  VkPhysicalDeviceShaderFloat16Int8Features float16{};
+  float16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+  float16.pNext = &memory_model;
+  features.pNext = &float16;
+  onnxVulkanDevice told = caller.told();
+  told.features = &features;
+  const auto text = [&] {
+    const auto checked = CheckCallersDevice(FakeDriver::GetApi(),
+                                            reinterpret_cast<uintptr_t>(&told), found->fit.at(0));
+    EXPECT_TRUE(checked.ok()) << checked.status().Text();
+    if (!checked.ok()) return std::string("refused");
+    const DeviceInfo& info = checked->info;
+    EXPECT_EQ(info.has_cooperative_matrices,
+              info.capabilities.matrix_units.kind == MatrixUnits::Kind::kCooperative);
+    EXPECT_EQ(info.product_library, ProductLibrary(info.capabilities.matrix_units));
+    return TextOf(info.capabilities.matrix_units);
+  };
+  EXPECT_EQ(text(), "");
+  matrices.cooperativeMatrix = memory_model.vulkanMemoryModel = VK_TRUE;
+  EXPECT_EQ(text(), "");
+  float16.shaderFloat16 = VK_TRUE;
+  EXPECT_EQ(text(), "16 x 16 x 16 float16");
+  bfloat16.shaderBFloat16Type = VK_TRUE;
+  EXPECT_EQ(text(), "16 x 16 x 16 float16");
+  bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
+  EXPECT_EQ(text(), "16 x 16 x 16 float16, 16 x 8 x 16 bfloat16");
+  float16.shaderFloat16 = VK_FALSE;
+  EXPECT_EQ(text(), "");
+}
+
 // The fake driver notes a module that the device was not made for.
 TEST_F(CooperativeMatricesTest, ADeviceIsMadeWithThemAndItsModulesAreValid) {
-  for (const auto& product : {Product(16, 16, 16), Product(16, 8, 16), Product(8, 8, 16)}) {
+  for (const auto& product :
+       {Product(16, 16, 16), Product(16, 8, 16), Product(8, 8, 16), Product(16, 16, 16, kBfloat16),
+        Product(16, 8, 16, kBfloat16), Product(8, 8, 8, kBfloat16)}) {
+    const bool is_bfloat16 = product.AType == kBfloat16;
     FakeDriver::Recover();
     FakeDriver::SetDevices({DeviceWith({product})});
     const auto instance = Instance::Create(FakeDriver::GetApi(), false);
@@ -134,7 +215,8 @@ TEST_F(CooperativeMatricesTest, ADeviceIsMadeWithThemAndItsModulesAreValid) {
     const auto device = Device::Open(**instance, found->fit.at(0), folder_);
     ASSERT_TRUE(device.ok()) << device.status().Text();
     program::ProgramMaker maker;
-    maker.program.precision = tensor::Precision::kFloat16;
+    maker.program.precision =
+        is_bfloat16 ? tensor::Precision::kBfloat16 : tensor::Precision::kFloat16;
     const std::vector<float> weights(size_t{128} * 96, 0.5F);
     const program::Operand b = maker.Constant(
         tensor::Tensor::FromValues<float>(tensor::ElementType::kFloat32, {128, 96}, weights));
@@ -153,7 +235,9 @@ TEST_F(CooperativeMatricesTest, ADeviceIsMadeWithThemAndItsModulesAreValid) {
     ASSERT_TRUE(ran.ok()) << ran.Text();
     int using_them = 0;
     for (const std::vector<uint32_t>& module : FakeDriver::Modules()) {
-      using_them += HasCooperativeMatrices(module) ? 1 : 0;
+      using_them += Needs(module, kMatricesCapability) ? 1 : 0;
+      EXPECT_EQ(Needs(module, kBfloat16MatricesCapability),
+                is_bfloat16 && Needs(module, kMatricesCapability));
       EXPECT_EQ(Validate(module), "");
     }
     EXPECT_EQ(using_them, 1);
@@ -162,15 +246,14 @@ TEST_F(CooperativeMatricesTest, ADeviceIsMadeWithThemAndItsModulesAreValid) {
 
 // With batches, epilogues, padding, strides and other ends of blocks.
 TEST_F(CooperativeMatricesTest, KernelsOfProductsAndConvolutionsAreValid) {
-  FakeDriver::SetDevices({DeviceWith({Product(16, 16, 16)})});
-  {
+  FakeDriver::SetDevices({DeviceWith({Product(16, 16, 16), Product(16, 8, 16, kBfloat16)})});
+  for (const auto half : {tensor::ElementType::kFloat16, tensor::ElementType::kBfloat16}) {
     const auto instance = Instance::Create(FakeDriver::GetApi(), false);
     ASSERT_TRUE(instance.ok());
     const auto found = FindDevices(**instance);
     ASSERT_TRUE(found.ok());
     const auto device = Device::Open(**instance, found->fit.at(0), folder_);
     ASSERT_TRUE(device.ok()) << device.status().Text();
-    const auto half = tensor::ElementType::kFloat16;
     const std::vector<codegen::Axis> axes = {{9, 3, 2, 1, 1, 0}, {12, 3, 1, 2, 2, 2}};
     const reference::RandomStep steps[] = {
         codegen::MakeProduct({.batch = 2, .m = 65, .n = 67, .k = 33, .type = half}, 1),
@@ -183,7 +266,7 @@ TEST_F(CooperativeMatricesTest, KernelsOfProductsAndConvolutionsAreValid) {
       ASSERT_TRUE(RunStep(**device, step).ok());
       int using_them = 0;
       for (const std::vector<uint32_t>& module : FakeDriver::Modules()) {
-        using_them += HasCooperativeMatrices(module) ? 1 : 0;
+        using_them += Needs(module, kMatricesCapability) ? 1 : 0;
         EXPECT_EQ(Validate(module), "") << ToString(step.program);
       }
       EXPECT_EQ(using_them, 1) << ToString(step.program);

@@ -170,7 +170,8 @@ void DescribeMatrices(const Instance& instance, int subgroup_items, DeviceInfo& 
         instance.api(),
         reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
             instance.Find("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")),
-        info.id, subgroup_items);
+        info.id, subgroup_items,
+        HasExtension(instance.api(), info.id, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME));
   }
   info.has_cooperative_matrices =
       info.capabilities.matrix_units.kind == codegen::MatrixUnits::Kind::kCooperative;

@@ -85,7 +85,8 @@ struct DeviceInfo {
   MemoryTypes memory_types;
   FloatControls float_controls;
   codegen::Capabilities capabilities;
-  // Its matrix units are VK_KHR_cooperative_matrix, and a device is opened with that.
+  // Its matrix units are VK_KHR_cooperative_matrix, and a device is opened with that; and with
+  // VK_KHR_shader_bfloat16 if they multiply bfloat16.
   bool has_cooperative_matrices = false;
   std::string product_library;  // GLSL; codegen::KernelDriver says of what
   codegen::DeviceLimits limits;

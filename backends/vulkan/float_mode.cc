@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kMagic = 0x07230203;
 constexpr size_t kHeaderWords = 5;
+constexpr size_t kPlainFloatWords = 3;  // of OpTypeFloat; a fourth is an encoding
 
 // Opcodes.
 enum : uint32_t {
@@ -99,7 +100,8 @@ bool Find(std::span<const uint32_t> module, Found& found) {
     } else if (opcode == kOpExecutionMode) {
       found.after_modes = at + length;
     } else if (opcode == kOpTypeFloat) {
-      found.float_bits.insert(word(2));
+      // Modes are not for types of another encoding, as bfloat16.
+      if (length == kPlainFloatWords) found.float_bits.insert(word(2));
     } else if (opcode == kOpDecorate && word(2) == kNoContraction) {
       found.marked.insert(word(1));
     } else if (IsFloatOperation(opcode)) {

@@ -157,6 +157,21 @@ TEST(FloatModeTest, ModesAreAskedForThatAreOfferedToWidthsThatAreUsed) {
   EXPECT_TRUE(ModesOf(WithFloatMode(source, FloatControls{})).asked.empty());
 }
 
+// Modes of 16 bits are float16's: no device offers them for bfloat16.
+TEST(FloatModeTest, NoModeIsAskedForBfloat16) {
+  if (!KnowsBfloat16()) GTEST_SKIP() << CompilerName() << " knows no bfloat16.";
+  const Words words =
+      WithFloatMode(Compile("#version 460\n#extension GL_EXT_bfloat16 : require\n"
+                            "#extension GL_EXT_shader_explicit_arithmetic_types : require\n"
+                            "layout(local_size_x = 1) in;\n"
+                            "layout(std430, binding = 0) buffer B { float a; uint16_t b; };\n"
+                            "void main() { a = float(uintBitsToBFloat16EXT(b)) + 1.0; }\n"),
+                    kAll);
+  EXPECT_EQ(Validate(words), "");
+  const std::set<std::pair<uint32_t, uint32_t>> expected = {{4459, 32}, {4461, 32}, {4462, 32}};
+  EXPECT_EQ(ModesOf(words).asked, expected);
+}
+
 TEST(FloatModeTest, AModuleWithoutFloatsStaysAsItIs) {
   const Words words = Compile(R"(#version 460
 layout(local_size_x = 1) in;

@@ -92,12 +92,17 @@ Status Runtime::OpenDevice() {
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{};
   matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
   matrices.cooperativeMatrix = VK_TRUE;
-  if (info_.capabilities.matrix_units.kind == codegen::MatrixUnits::Kind::kCooperative) {
-    of_1_2.shaderFloat16 = VK_TRUE;
-  }
+  VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
+  bfloat16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
+  bfloat16.shaderBFloat16Type = VK_TRUE;
+  bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
+  const codegen::MatrixUnits& units = info_.capabilities.matrix_units;
+  if (units.kind == codegen::MatrixUnits::Kind::kCooperative) of_1_2.shaderFloat16 = VK_TRUE;
+  const bool has_bfloat16 = info_.has_cooperative_matrices && units.bfloat16.rows > 0;
   if (info_.has_cooperative_matrices) {
     of_1_2.pNext = &matrices;
     of_1_2.vulkanMemoryModel = VK_TRUE;
+    if (has_bfloat16) matrices.pNext = &bfloat16;
   }
 
   constexpr float kPriority = 1;
@@ -114,6 +119,7 @@ Status Runtime::OpenDevice() {
   }
   if (info_.has_cooperative_matrices)
     extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+  if (has_bfloat16) extensions.push_back(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
   VkDeviceCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   create.pNext = &features;

@@ -2,15 +2,16 @@
 //
 // TiledProduct::PartWriter: sums of a group by cooperative matrices: blocks that the items of a
 // subgroup hold together, in parts that only the device knows. The group brings pieces of the depth
-// to shared memory as for other matrix units (matrix_unit_text.cc), as float16 with the depth
-// fastest. A subgroup has some rows and columns of blocks. In the end sums go to their
+// to shared memory as for other matrix units (matrix_unit_text.cc), as float16 or bfloat16 with the
+// depth fastest. A subgroup has some rows and columns of blocks. In the end sums go to their
 // items through shared memory, so that epilogues are as for other sums.
 //
-// The product library has, in the language of the device: the types MATRIX_ROWS, MATRIX_COLUMNS and
-// MATRIX_SUMS of blocks; MATRIX_ZERO(sums); MATRIX_LOAD_ROWS(to, array, at, pitch) and
-// MATRIX_LOAD_COLUMNS(to, array, at, pitch), of arrays in which the depth is fastest;
-// MATRIX_ADD(sums, rows, columns); MATRIX_STORE(sums, array, at, pitch), row by row;
-// PUT_f16(array, at, bits); SUBGROUP, the number of the item's subgroup in its group.
+// The product library has, in the language of the device, for each type T of elements, f16 or bf16,
+// that the device multiplies: T itself; the types MATRIX_ROWS_T, MATRIX_COLUMNS_T and MATRIX_SUMS_T
+// of blocks; MATRIX_ZERO_T(sums); PUT_T(array, at, bits). For all of them
+// MATRIX_LOAD_ROWS(to, array, at, pitch) and MATRIX_LOAD_COLUMNS(to, array, at, pitch), of arrays
+// in which the depth is fastest; MATRIX_ADD(sums, rows, columns); MATRIX_STORE(sums, array, at,
+// pitch), row by row; SUBGROUP, the number of the item's subgroup in its group.
 
 #include <numeric>
 #include <string>
@@ -91,51 +92,52 @@ void TiledProduct::PartWriter::WriteUnitRounds(const UnitRounds& rounds,
 void TiledProduct::PartWriter::WriteCooperativeSums(const MatrixUnit& unit, const Block& block,
                                                     const GroupItem& item) {
   const TileShape& tile = product_.tile_;
-  const MatrixUnits& units = product_.matrix_units_;
+  const MatrixBlock of = product_.matrix_units_.BlockOf(unit.rows);
+  const std::string type = unit.rows == tensor::ElementType::kFloat16 ? "f16" : "bf16";
   UnitOperand operands[] = {
       {.is_rows = true, .count = tile.block_rows(), .type = unit.rows},
       {.is_rows = false, .count = tile.block_columns(), .type = unit.columns}};
   UnitRounds rounds;
-  rounds.depth = CooperativeDepth(units);
+  rounds.depth = CooperativeDepth(of);
   const int pitch = rounds.depth + kCooperativeSpare;
   for (UnitOperand& operand : operands) {
     operand.shared = writer_.NewName("g");
-    writer_.Share(Text("f16 ", operand.shared, "[", 2 * operand.count * pitch, "]"));
+    writer_.Share(Text(type, " ", operand.shared, "[", 2 * operand.count * pitch, "]"));
   }
   // Subgroups lie along the rows, and along the columns where there are more of them than blocks.
-  const int subgroups = tile.group_size / units.subgroup_items;
-  const int along_rows = std::gcd(tile.block_rows() / units.rows, subgroups);
+  const int subgroups = tile.group_size / product_.matrix_units_.subgroup_items;
+  const int along_rows = std::gcd(tile.block_rows() / of.rows, subgroups);
   const int along_columns = subgroups / along_rows;
-  const int row_blocks = tile.block_rows() / units.rows / along_rows;
-  const int column_blocks = tile.block_columns() / units.columns / along_columns;
+  const int row_blocks = tile.block_rows() / of.rows / along_rows;
+  const int column_blocks = tile.block_columns() / of.columns / along_columns;
   const std::string first_row =
-      writer_.Declare("int", Text("SUBGROUP / ", along_columns, " * ", row_blocks * units.rows));
-  const std::string first_column = writer_.Declare(
-      "int", Text("SUBGROUP % ", along_columns, " * ", column_blocks * units.columns));
+      writer_.Declare("int", Text("SUBGROUP / ", along_columns, " * ", row_blocks * of.rows));
+  const std::string first_column =
+      writer_.Declare("int", Text("SUBGROUP % ", along_columns, " * ", column_blocks * of.columns));
   const std::string sums = writer_.NewName("s");
-  writer_.Line("MATRIX_SUMS ", sums, "[", row_blocks * column_blocks, "];");
+  writer_.Line("MATRIX_SUMS_", type, " ", sums, "[", row_blocks * column_blocks, "];");
   const std::string cleared = OpenUnrolled(row_blocks * column_blocks);
-  writer_.Line("MATRIX_ZERO(", sums, "[", cleared, "]);");
+  writer_.Line("MATRIX_ZERO_", type, "(", sums, "[", cleared, "]);");
   writer_.Close();
 
   rounds.multiply = [&](const std::string& parity) {
     const auto at = [&](const UnitOperand& operand, const std::string& row, int place) {
       return Text("(", parity, " * ", operand.count, " + ", row, ") * ", pitch, " + ", place);
     };
-    for (int place = 0; place < rounds.depth; place += units.depth) {
+    for (int place = 0; place < rounds.depth; place += of.depth) {
       const std::string columns = writer_.NewName("s");
-      writer_.Line("MATRIX_COLUMNS ", columns, "[", column_blocks, "];");
+      writer_.Line("MATRIX_COLUMNS_", type, " ", columns, "[", column_blocks, "];");
       std::string j = OpenUnrolled(column_blocks);
       writer_.Line("MATRIX_LOAD_COLUMNS(", columns, "[", j, "], ", operands[1].shared, ", ",
-                   at(operands[1], Text(first_column, " + ", j, " * ", units.columns), place), ", ",
+                   at(operands[1], Text(first_column, " + ", j, " * ", of.columns), place), ", ",
                    pitch, ");");
       writer_.Close();
       const std::string i = OpenUnrolled(row_blocks);
       const std::string rows = writer_.NewName("s");
-      writer_.Line("MATRIX_ROWS ", rows, ";");
+      writer_.Line("MATRIX_ROWS_", type, " ", rows, ";");
       writer_.Line("MATRIX_LOAD_ROWS(", rows, ", ", operands[0].shared, ", ",
-                   at(operands[0], Text(first_row, " + ", i, " * ", units.rows), place), ", ",
-                   pitch, ");");
+                   at(operands[0], Text(first_row, " + ", i, " * ", of.rows), place), ", ", pitch,
+                   ");");
       j = OpenUnrolled(column_blocks);
       writer_.Line("MATRIX_ADD(", sums, "[", i, " * ", column_blocks, " + ", j, "], ", rows, ", ",
                    columns, "[", j, "]);");
@@ -145,7 +147,7 @@ void TiledProduct::PartWriter::WriteCooperativeSums(const MatrixUnit& unit, cons
   };
   rounds.put = [&](const UnitOperand& operand, const std::string& parity, const std::string& row,
                    const std::string& place) {
-    writer_.Line("PUT_f16(", operand.shared, ", (", parity, " * ", operand.count, " + ", row,
+    writer_.Line("PUT_", type, "(", operand.shared, ", (", parity, " * ", operand.count, " + ", row,
                  ") * ", pitch, " + ", place, ", ", operand.elements, ");");
   };
   WriteUnitRounds(rounds, operands, block, item);
@@ -155,8 +157,8 @@ void TiledProduct::PartWriter::WriteCooperativeSums(const MatrixUnit& unit, cons
   const std::string i = OpenUnrolled(row_blocks);
   const std::string j = OpenUnrolled(column_blocks);
   writer_.Line("MATRIX_STORE(", sums, "[", i, " * ", column_blocks, " + ", j, "], ", shared, ", (",
-               first_row, " + ", i, " * ", units.rows, ") * ", tile.block_columns(), " + ",
-               first_column, " + ", j, " * ", units.columns, ", ", tile.block_columns(), ");");
+               first_row, " + ", i, " * ", of.rows, ") * ", tile.block_columns(), " + ",
+               first_column, " + ", j, " * ", of.columns, ", ", tile.block_columns(), ");");
   writer_.Close();
   writer_.Close();
   writer_.Line("BARRIER;");

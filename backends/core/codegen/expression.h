@@ -21,6 +21,15 @@
 
 namespace onnxifi::codegen {
 
+// What matrix units multiply at once: rows x depth by depth x columns.
+struct MatrixBlock {
+  int rows = 0;  // 0: they multiply no such elements
+  int columns = 0;
+  int depth = 0;
+
+  auto operator<=>(const MatrixBlock&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
 // The units of a device that multiply blocks of matrices.
 struct MatrixUnits {
   enum class Kind : uint8_t {
@@ -29,14 +38,19 @@ struct MatrixUnits {
     kCooperative,  // a subgroup holds a block, nobody knows how (cooperative_matrix_text.cc)
   };
   Kind kind = Kind::kNone;
-  // kCooperative: of one product of float16, summed in float32; and the items of a subgroup.
-  int rows = 0;
-  int columns = 0;
-  int depth = 0;
+  // kCooperative: of elements of these types, summed in float32; and the items of a subgroup.
+  MatrixBlock float16;
+  MatrixBlock bfloat16;
   int subgroup_items = 0;
   // kFragments: sums of float32 at least so deep are made of three products of TF32
   // (split_product_text.cc); 0: none.
   int64_t split_depth = 0;
+
+  // Of elements of `type`; has no rows where there are none.
+  MatrixBlock BlockOf(tensor::ElementType type) const {
+    if (type == tensor::ElementType::kFloat16) return float16;
+    return type == tensor::ElementType::kBfloat16 ? bfloat16 : MatrixBlock{};
+  }
 
   auto operator<=>(const MatrixUnits&) const = default;  // NOLINT(modernize-use-nullptr)
 };

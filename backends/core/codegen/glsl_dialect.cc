@@ -19,6 +19,7 @@ constexpr std::string_view kCooperativeMatrices =
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 )text";
+constexpr std::string_view kBfloat16 = "#extension GL_EXT_bfloat16 : require\n";
 constexpr std::string_view kPrelude =
     R"text(#extension GL_EXT_shader_explicit_arithmetic_types : require
 #extension GL_EXT_shader_8bit_storage : require
@@ -167,6 +168,7 @@ void DefineWords(const KernelParts& parts, std::string& text) {
 std::string GlslDialect::Assemble(const KernelParts& parts) const {
   std::string text(kVersion);
   if (parts.library.find("coopmat") != std::string::npos) text += kCooperativeMatrices;
+  if (parts.library.find("bfloat16_t") != std::string::npos) text += kBfloat16;
   text += kPrelude;
   text += parts.is_narrow ? "#define idx int\n" : "#define idx int64_t\n";
   const std::string group_size = std::to_string(parts.group_size);
@@ -192,12 +194,13 @@ std::string GlslDialect::Assemble(const KernelParts& parts) const {
   }
   if (parts.body.find("LOAD4(") != std::string::npos) DefineLoadsOfFour(parts, text);
   if (parts.body.find("_WORD(") != std::string::npos) DefineWords(parts, text);
-  for (const std::string& array : parts.shared) text += "shared " + array + ";\n";
   const std::string definitions = parts.library + parts.helpers;
   const std::string calls = definitions + parts.body;
   text += DefineFloatFunctions(calls, parts.uses_float64);
   if (definitions.find("decode_f16") != std::string::npos) text += kHalves;
   text += definitions;
+  // Behind the product library, which may have their types.
+  for (const std::string& array : parts.shared) text += "shared " + array + ";\n";
   // More groups than one axis takes stand in rows.
   const std::string wide = parts.is_narrow ? "u32" : "u64";
   text += "void main() {\n  const " + wide + " GROUP = AS(" + wide + ", gl_WorkGroupID.y) * " +

@@ -61,9 +61,9 @@ std::vector<bool> ReadsOf(const program::Program& program, const program::Step& 
 // Elements between the rows of blocks in shared memory, so that few of them begin in one bank.
 inline constexpr int kCooperativeSpare = 8;
 // How much of the depth is brought to shared memory at once.
-inline int CooperativeDepth(const MatrixUnits& units) {
+inline int CooperativeDepth(const MatrixBlock& block) {
   constexpr int kMinDepth = 16;
-  return units.depth * std::max(1, kMinDepth / units.depth);
+  return block.depth * std::max(1, kMinDepth / block.depth);
 }
 
 // Fragments: words of 16 bytes of the depth that a group brings to shared memory at once, and how

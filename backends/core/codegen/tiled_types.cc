@@ -45,20 +45,22 @@ bool FitsUnit(const TileShape& tile) {
 
 // Blocks are shared out evenly to the subgroups, and find room in shared memory twice for the
 // operands and once for the sums.
-bool FitsCooperativeUnit(const TileShape& tile, const MatrixUnits& units) {
+bool FitsCooperativeUnit(const TileShape& tile, const MatrixUnits& units, ElementType type) {
+  const MatrixBlock block = units.BlockOf(type);
+  if (block.rows == 0) return false;
   if (!tile.is_of_group() || tile.depth == 0 || tile.parts != 1) return false;
   const int rows = tile.block_rows();
   const int columns = tile.block_columns();
-  const int depth = CooperativeDepth(units);
-  if (rows % units.rows != 0 || columns % units.columns != 0 ||
+  const int depth = CooperativeDepth(block);
+  if (rows % block.rows != 0 || columns % block.columns != 0 ||
       tile.group_size % units.subgroup_items != 0 || tile.group_size % depth != 0) {
     return false;
   }
   const int subgroups = tile.group_size / units.subgroup_items;
-  const int along_columns = subgroups / std::gcd(rows / units.rows, subgroups);
+  const int along_columns = subgroups / std::gcd(rows / block.rows, subgroups);
   const int64_t bytes =
       int64_t{2} * (rows + columns) * (depth + kCooperativeSpare) * 2 + int64_t{rows} * columns * 4;
-  return columns / units.columns % along_columns == 0 && bytes <= kMaxUnitBytes;
+  return columns / block.columns % along_columns == 0 && bytes <= kMaxUnitBytes;
 }
 
 }  // namespace
@@ -136,9 +138,8 @@ std::optional<TiledProduct::MatrixUnit> TiledProduct::matrix_unit() const {
   } else {
     return {};
   }
-  const bool fits = is_cooperative ? unit.rows == ElementType::kFloat16 &&
-                                         FitsCooperativeUnit(tile_, matrix_units_)
-                                   : FitsUnit(tile_);
+  const bool fits =
+      is_cooperative ? FitsCooperativeUnit(tile_, matrix_units_, unit.rows) : FitsUnit(tile_);
   if (!fits) return {};
   return unit;
 }

@@ -77,7 +77,11 @@ struct FeatureChain {
     for (auto* link = static_cast<VkBaseOutStructure*>(chain); link != nullptr;
          link = link->pNext) {
       void* const at = link;
-      // No constant of older headers.
+      // No constants of older headers.
+      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR) {
+        bfloat16 = static_cast<VkPhysicalDeviceShaderBfloat16FeaturesKHR*>(at);
+        continue;
+      }
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR) {
         matrices =
             &static_cast<VkPhysicalDeviceCooperativeMatrixFeaturesKHR*>(at)->cooperativeMatrix;
@@ -109,11 +113,17 @@ struct FeatureChain {
   Of11* of_1_1 = nullptr;
   Of12* of_1_2 = nullptr;
   VkBool32* matrices = nullptr;
+  VkPhysicalDeviceShaderBfloat16FeaturesKHR* bfloat16 = nullptr;
 };
 
 bool HasMatrices(const FakeDevice& device) {
   return device.extensions.contains(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME) &&
          !device.lacks.contains("cooperativeMatrix");
+}
+
+bool HasBfloat16(const FakeDevice& device, const char* feature) {
+  return device.extensions.contains(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME) &&
+         !device.lacks.contains(feature);
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL EnumerateInstanceVersion(uint32_t* version) {
@@ -180,6 +190,13 @@ VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceFeatures2(VkPhysicalDevice id,
     if (place != nullptr) *place = device->lacks.contains(feature.name) ? VK_FALSE : VK_TRUE;
   }
   if (chain.matrices != nullptr) *chain.matrices = HasMatrices(*device) ? VK_TRUE : VK_FALSE;
+  if (chain.bfloat16 != nullptr) {
+    const auto has = [device](const char* feature) {
+      return HasBfloat16(*device, feature) ? VK_TRUE : VK_FALSE;
+    };
+    chain.bfloat16->shaderBFloat16Type = has("shaderBFloat16Type");
+    chain.bfloat16->shaderBFloat16CooperativeMatrix = has("shaderBFloat16CooperativeMatrix");
+  }
 }
 
 VKAPI_ATTR void VKAPI_CALL GetPhysicalDeviceProperties(VkPhysicalDevice id,
@@ -318,6 +335,13 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice id, const VkDeviceC
   }
   const bool wants_matrices = chain.matrices != nullptr && *chain.matrices != VK_FALSE;
   if (wants_matrices && !HasMatrices(*physical)) return VK_ERROR_FEATURE_NOT_PRESENT;
+  const bool wants_bfloat16 = chain.bfloat16 != nullptr &&
+                              chain.bfloat16->shaderBFloat16Type != VK_FALSE &&
+                              chain.bfloat16->shaderBFloat16CooperativeMatrix != VK_FALSE;
+  if (wants_bfloat16 && (!HasBfloat16(*physical, "shaderBFloat16Type") ||
+                         !HasBfloat16(*physical, "shaderBFloat16CooperativeMatrix"))) {
+    return VK_ERROR_FEATURE_NOT_PRESENT;
+  }
   auto& device = Make<Device>(0);
   // Instances are not told apart: the newest is the one that is asked.
   for (const auto& [other, object] : TheState().objects) {
@@ -326,12 +350,16 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateDevice(VkPhysicalDevice id, const VkDeviceC
   device.physical = IdOf(id) - kPhysicalDevices;
   device.has_addresses = chain.of_1_2 != nullptr && chain.of_1_2->bufferDeviceAddress != VK_FALSE;
   device.has_timelines = chain.of_1_2 != nullptr && chain.of_1_2->timelineSemaphore != VK_FALSE;
-  const bool has_extension = std::any_of(
-      info->ppEnabledExtensionNames, info->ppEnabledExtensionNames + info->enabledExtensionCount,
-      [](std::string_view name) { return name == VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME; });
-  device.has_matrices = wants_matrices && has_extension && chain.of_1_2 != nullptr &&
-                        chain.of_1_2->shaderFloat16 != VK_FALSE &&
-                        chain.of_1_2->vulkanMemoryModel != VK_FALSE;
+  const auto enables = [info](std::string_view extension) {
+    return std::any_of(info->ppEnabledExtensionNames,
+                       info->ppEnabledExtensionNames + info->enabledExtensionCount,
+                       [extension](std::string_view name) { return name == extension; });
+  };
+  device.has_matrices = wants_matrices && enables(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME) &&
+                        chain.of_1_2 != nullptr && chain.of_1_2->vulkanMemoryModel != VK_FALSE;
+  device.has_float16 = chain.of_1_2 != nullptr && chain.of_1_2->shaderFloat16 != VK_FALSE;
+  device.has_bfloat16_matrices =
+      device.has_matrices && wants_bfloat16 && enables(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
   *made = HandleOf<VkDevice>(device.id);
   return VK_SUCCESS;
 }

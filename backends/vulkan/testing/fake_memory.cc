@@ -244,10 +244,23 @@ VKAPI_ATTR VkResult VKAPI_CALL CreateShaderModule(VkDevice device,
   const auto* const of = Find<Device>(IdOf(device), "CreateShaderModule");
   std::vector<uint32_t>& words =
       TheState().modules.emplace_back(info->pCode, info->pCode + info->codeSize / 4);
-  constexpr uint32_t kOpCapability = 2U << 16 | 17, kCooperativeMatrices = 6022;
-  const std::array<uint32_t, 2> capability = {kOpCapability, kCooperativeMatrices};
-  if (!std::ranges::search(words, capability).empty() && of != nullptr && !of->has_matrices) {
-    Note("vkCreateShaderModule is given cooperative matrices, which the device was made without.");
+  struct Needed {
+    uint32_t capability;
+    bool Device::*is_enabled;
+    const char* name;
+  };
+  constexpr Needed kNeeded[] = {
+      {9, &Device::has_float16, "float16"},
+      {6022, &Device::has_matrices, "cooperative matrices"},
+      {5118, &Device::has_bfloat16_matrices, "cooperative matrices of bfloat16"}};
+  for (const Needed& needed : kNeeded) {
+    constexpr uint32_t kOpCapability = 2U << 16 | 17;
+    const std::array<uint32_t, 2> capability = {kOpCapability, needed.capability};
+    if (!std::ranges::search(words, capability).empty() && of != nullptr &&
+        !(of->*needed.is_enabled)) {
+      Note(std::string("vkCreateShaderModule is given ") + needed.name +
+           ", which the device was made without.");
+    }
   }
   *made = HandleOf<VkShaderModule>(Make<ShaderModule>(IdOf(device)).id);
   return VK_SUCCESS;

@@ -120,6 +120,8 @@ struct Device final : Object {
   bool has_addresses = false;
   bool has_timelines = false;
   bool has_matrices = false;
+  bool has_float16 = false;
+  bool has_bfloat16_matrices = false;
   std::deque<Submission> pending;
 };
 
