@@ -22,131 +22,21 @@ using base::Status;
 
 Status Unfit(std::string sentence) { return Status(Code::kInvalidProperty, std::move(sentence)); }
 
-// The features that kernels use, and shaderFloat64, which they use where there is one.
-struct EnabledFeatures {
-  bool address = false;
-  bool scalar_layout = false;
-  bool timeline = false;
-  bool int8 = false;
-  bool storage8 = false;
-  bool storage16 = false;
-  bool int64 = false;
-  bool int16 = false;
-  bool float64 = false;
-  // Without these, kernels do without cooperative matrices.
-  bool float16 = false;
-  bool memory_model = false;
-  bool matrices = false;
-  bool bfloat16_matrices = false;
-};
-
-template <typename T>
-const T& As(const VkBaseInStructure* part) {
-  return *reinterpret_cast<const T*>(part);
-}
-
-EnabledFeatures ReadFeatures(const void* chain) {
-  EnabledFeatures enabled;
-  for (const auto* part = static_cast<const VkBaseInStructure*>(chain); part != nullptr;
-       part = part->pNext) {
-    // No constants of older headers.
-    if (part->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR) {
-      const auto& features = As<VkPhysicalDeviceShaderBfloat16FeaturesKHR>(part);
-      enabled.bfloat16_matrices |= features.shaderBFloat16Type != VK_FALSE &&
-                                   features.shaderBFloat16CooperativeMatrix != VK_FALSE;
-      continue;
-    }
-    if (part->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR) {
-      enabled.matrices |=
-          As<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(part).cooperativeMatrix != VK_FALSE;
-      continue;
-    }
-    switch (part->sType) {
-      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2: {
-        const auto& features = As<VkPhysicalDeviceFeatures2>(part).features;
-        enabled.int64 |= features.shaderInt64 != VK_FALSE;
-        enabled.int16 |= features.shaderInt16 != VK_FALSE;
-        enabled.float64 |= features.shaderFloat64 != VK_FALSE;
-        break;
-      }
-      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES:
-        enabled.storage16 |=
-            As<VkPhysicalDeviceVulkan11Features>(part).storageBuffer16BitAccess != VK_FALSE;
-        break;
-      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES: {
-        const auto& features = As<VkPhysicalDeviceVulkan12Features>(part);
-        enabled.address |= features.bufferDeviceAddress != VK_FALSE;
-        enabled.scalar_layout |= features.scalarBlockLayout != VK_FALSE;
-        enabled.timeline |= features.timelineSemaphore != VK_FALSE;
-        enabled.int8 |= features.shaderInt8 != VK_FALSE;
-        enabled.storage8 |= features.storageBuffer8BitAccess != VK_FALSE;
-        enabled.float16 |= features.shaderFloat16 != VK_FALSE;
-        enabled.memory_model |= features.vulkanMemoryModel != VK_FALSE;
-        break;
-      }
-      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES:
-        enabled.address |=
-            As<VkPhysicalDeviceBufferDeviceAddressFeatures>(part).bufferDeviceAddress != VK_FALSE;
-        break;
-      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES:
-        enabled.scalar_layout |=
-            As<VkPhysicalDeviceScalarBlockLayoutFeatures>(part).scalarBlockLayout != VK_FALSE;
-        break;
-      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES:
-        enabled.timeline |=
-            As<VkPhysicalDeviceTimelineSemaphoreFeatures>(part).timelineSemaphore != VK_FALSE;
-        break;
-      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES:
-        enabled.int8 |= As<VkPhysicalDeviceShaderFloat16Int8Features>(part).shaderInt8 != VK_FALSE;
-        enabled.float16 |=
-            As<VkPhysicalDeviceShaderFloat16Int8Features>(part).shaderFloat16 != VK_FALSE;
-        break;
-      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES:
-        enabled.memory_model |=
-            As<VkPhysicalDeviceVulkanMemoryModelFeatures>(part).vulkanMemoryModel != VK_FALSE;
-        break;
-
-      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES:
-        enabled.storage8 |=
-            As<VkPhysicalDevice8BitStorageFeatures>(part).storageBuffer8BitAccess != VK_FALSE;
-        break;
-      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES:
-        enabled.storage16 |=
-            As<VkPhysicalDevice16BitStorageFeatures>(part).storageBuffer16BitAccess != VK_FALSE;
-        break;
-      default:
-        break;
-    }
-  }
-  return enabled;
-}
-
 Status CheckFeatures(const void* chain, DeviceInfo& info) {
-  const EnabledFeatures enabled = ReadFeatures(chain);
+  info.features = ReadFeatures(chain);
   codegen::MatrixUnits& units = info.capabilities.matrix_units;
-  if (!enabled.bfloat16_matrices) units.bfloat16 = {};
+  const Features& enabled = info.features;
+  if (!enabled.bfloat16 || !enabled.bfloat16_matrices) units.bfloat16 = {};
   if (!enabled.matrices || !enabled.float16 || !enabled.memory_model ||
       (units.float16.rows == 0 && units.bfloat16.rows == 0)) {
     units = {};
   }
   info.has_cooperative_matrices = units.kind == codegen::MatrixUnits::Kind::kCooperative;
   info.product_library = ProductLibrary(units);
-  const std::pair<bool, const char*> needed[] = {
-      {enabled.address, "bufferDeviceAddress"},
-      {enabled.scalar_layout, "scalarBlockLayout"},
-      {enabled.timeline, "timelineSemaphore"},
-      {enabled.int8, "shaderInt8"},
-      {enabled.storage8, "storageBuffer8BitAccess"},
-      {enabled.storage16, "storageBuffer16BitAccess"},
-      {enabled.int64, "shaderInt64"},
-      {enabled.int16, "shaderInt16"},
-      {enabled.float64 || !info.capabilities.has_float64, "shaderFloat64"}};
-  for (const auto& [is_enabled, name] : needed) {
-    if (!is_enabled) {
-      return Unfit("The Vulkan device to share was made without " + std::string(name) + ".");
-    }
-  }
-  return base::Ok();
+  const char* lack = enabled.FindLack();
+  if (lack == nullptr && !enabled.float64 && info.capabilities.has_float64) lack = "shaderFloat64";
+  if (lack == nullptr) return base::Ok();
+  return Unfit("The Vulkan device to share was made without " + std::string(lack) + ".");
 }
 
 // Fills in the caller's handle.

@@ -50,27 +50,12 @@ MatrixBlock FindBlock(std::vector<VkCooperativeMatrixPropertiesKHR> all, VkCompo
 
 }  // namespace
 
-MatrixUnits FindCooperativeMatrices(const InstanceApi& api,
-                                    PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR find,
-                                    VkPhysicalDevice id, int subgroup_items, bool has_bfloat16) {
+MatrixUnits FindCooperativeMatrices(PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR find,
+                                    VkPhysicalDevice id, const Features& features,
+                                    int subgroup_items) {
   if (find == nullptr || !KnowsCooperativeMatrices() || subgroup_items < 1) return {};
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{};
-  matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
-  VkPhysicalDeviceVulkan12Features of_1_2{};
-  of_1_2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  of_1_2.pNext = &matrices;
-  VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
-  bfloat16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
-  if (has_bfloat16) matrices.pNext = &bfloat16;
-  VkPhysicalDeviceFeatures2 features{};
-  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-  features.pNext = &of_1_2;
-  api.GetPhysicalDeviceFeatures2(id, &features);
   // glslang asks for shaderFloat16 in modules with bfloat16, too.
-  if (matrices.cooperativeMatrix == VK_FALSE || of_1_2.shaderFloat16 == VK_FALSE ||
-      of_1_2.vulkanMemoryModel == VK_FALSE) {
-    return {};
-  }
+  if (!features.matrices || !features.float16 || !features.memory_model) return {};
   uint32_t count = 0;
   if (find(id, &count, nullptr) != VK_SUCCESS) return {};
   VkCooperativeMatrixPropertiesKHR empty{};
@@ -81,8 +66,7 @@ MatrixUnits FindCooperativeMatrices(const InstanceApi& api,
   all.resize(count);
   MatrixUnits units{.kind = MatrixUnits::Kind::kCooperative, .subgroup_items = subgroup_items};
   units.float16 = FindBlock(all, VK_COMPONENT_TYPE_FLOAT16_KHR);
-  if (bfloat16.shaderBFloat16Type != VK_FALSE &&
-      bfloat16.shaderBFloat16CooperativeMatrix != VK_FALSE && KnowsBfloat16()) {
+  if (features.bfloat16 && features.bfloat16_matrices && KnowsBfloat16()) {
     units.bfloat16 = FindBlock(all, VK_COMPONENT_TYPE_BFLOAT16_KHR);
   }
   if (units.float16.rows == 0 && units.bfloat16.rows == 0) return {};

@@ -24,39 +24,6 @@ std::string VersionText(uint32_t version) {
          std::to_string(VK_API_VERSION_MINOR(version));
 }
 
-// A feature that every kernel may use.
-struct Feature {
-  VkBool32 is_present;
-  const char* name;
-};
-
-struct Features {
-  Features() {
-    all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-    all.pNext = &of_1_1;
-    of_1_1.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
-    of_1_1.pNext = &of_1_2;
-    of_1_2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  }
-  Features(const Features&) = delete;
-  Features& operator=(const Features&) = delete;
-
-  VkPhysicalDeviceFeatures2 all{};
-  VkPhysicalDeviceVulkan11Features of_1_1{};
-  VkPhysicalDeviceVulkan12Features of_1_2{};
-
-  std::vector<Feature> Needed() const {
-    return {{of_1_2.bufferDeviceAddress, "bufferDeviceAddress"},
-            {of_1_2.scalarBlockLayout, "scalarBlockLayout"},
-            {of_1_2.timelineSemaphore, "timelineSemaphore"},
-            {all.features.shaderInt64, "shaderInt64"},
-            {all.features.shaderInt16, "shaderInt16"},
-            {of_1_2.shaderInt8, "shaderInt8"},
-            {of_1_1.storageBuffer16BitAccess, "storageBuffer16BitAccess"},
-            {of_1_2.storageBuffer8BitAccess, "storageBuffer8BitAccess"}};
-  }
-};
-
 struct Properties {
   Properties() {
     all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
@@ -164,14 +131,11 @@ void DescribeImports(const InstanceApi& api, DeviceInfo& info) {
 void DescribeMatrices(const Instance& instance, int subgroup_items, DeviceInfo& info) {
   // Blocks of both operands, twice, and of the sums.
   constexpr int64_t kSharedBytes = int64_t{32} << 10;
-  if (info.limits.shared_bytes >= kSharedBytes &&
-      HasExtension(instance.api(), info.id, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) {
+  if (info.limits.shared_bytes >= kSharedBytes) {
     info.capabilities.matrix_units = FindCooperativeMatrices(
-        instance.api(),
         reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR>(
             instance.Find("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR")),
-        info.id, subgroup_items,
-        HasExtension(instance.api(), info.id, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME));
+        info.id, info.features, subgroup_items);
   }
   info.has_cooperative_matrices =
       info.capabilities.matrix_units.kind == codegen::MatrixUnits::Kind::kCooperative;
@@ -240,11 +204,11 @@ std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& 
     return "has Vulkan " + VersionText(first.apiVersion) + " in place of " +
            VersionText(kApiVersion);
   }
-  Features features;
-  api.GetPhysicalDeviceFeatures2(id, &features.all);
-  for (const Feature& feature : features.Needed()) {
-    if (feature.is_present == VK_FALSE) return std::string("lacks ") + feature.name;
-  }
+  FeatureChain features(HasExtension(api, id, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME),
+                        HasExtension(api, id, VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME));
+  api.GetPhysicalDeviceFeatures2(id, features.get());
+  info.features = ReadFeatures(features.get());
+  if (const char* const lack = info.features.FindLack()) return std::string("lacks ") + lack;
   if (!FindQueueFamily(api, id, info)) return "lacks a queue that computes";
   Properties properties;
   api.GetPhysicalDeviceProperties2(id, &properties.all);
@@ -272,7 +236,7 @@ std::string Describe(const Instance& instance, VkPhysicalDevice id, DeviceInfo& 
   }
   info.memory_bytes = info.memory_types.device.heap_bytes;
   info.limits_text = LimitsText(properties, memory.memoryProperties);
-  info.capabilities.has_float64 = features.all.features.shaderFloat64 != VK_FALSE;
+  info.capabilities.has_float64 = info.features.float64;
   // Items are the lanes, on a processor too: its driver makes vectors of neighbouring items.
   info.limits = {.is_processor = false,
                  .vector_bits = 32,

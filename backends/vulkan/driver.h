@@ -16,6 +16,7 @@
 #include "backends/core/codegen/expression.h"
 #include "backends/core/codegen/tuning.h"
 #include "backends/vulkan/api.h"
+#include "backends/vulkan/features.h"
 #include "backends/vulkan/float_mode.h"
 #include "backends/vulkan/memory_types.h"
 #include "backends/vulkan/validation.h"
@@ -69,6 +70,7 @@ struct DeviceInfo {
     uint32_t device = 0;
   };
   std::optional<PciAddress> pci_address;
+  Features features;  // that it has, or was made with
   uint32_t queue_family = 0;
   // 0 in timestamp_bits: the queue tells no times.
   uint32_t timestamp_bits = 0;

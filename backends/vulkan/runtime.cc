@@ -71,39 +71,14 @@ Status Runtime::MakeObjects() {
 }
 
 Status Runtime::OpenDevice() {
-  VkPhysicalDeviceVulkan12Features of_1_2{};
-  of_1_2.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  of_1_2.bufferDeviceAddress = VK_TRUE;
-  of_1_2.scalarBlockLayout = VK_TRUE;
-  of_1_2.timelineSemaphore = VK_TRUE;
-  of_1_2.shaderInt8 = VK_TRUE;
-  of_1_2.storageBuffer8BitAccess = VK_TRUE;
-  VkPhysicalDeviceVulkan11Features of_1_1{};
-  of_1_1.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
-  of_1_1.pNext = &of_1_2;
-  of_1_1.storageBuffer16BitAccess = VK_TRUE;
-  VkPhysicalDeviceFeatures2 features{};
-  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-  features.pNext = &of_1_1;
-  features.features.shaderInt64 = VK_TRUE;
-  features.features.shaderInt16 = VK_TRUE;
-  features.features.shaderFloat64 = info_.capabilities.has_float64 ? VK_TRUE : VK_FALSE;
-
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices{};
-  matrices.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
-  matrices.cooperativeMatrix = VK_TRUE;
-  VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16{};
-  bfloat16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR;
-  bfloat16.shaderBFloat16Type = VK_TRUE;
-  bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
   const codegen::MatrixUnits& units = info_.capabilities.matrix_units;
-  if (units.kind == codegen::MatrixUnits::Kind::kCooperative) of_1_2.shaderFloat16 = VK_TRUE;
-  const bool has_bfloat16 = info_.has_cooperative_matrices && units.bfloat16.rows > 0;
-  if (info_.has_cooperative_matrices) {
-    of_1_2.pNext = &matrices;
-    of_1_2.vulkanMemoryModel = VK_TRUE;
-    if (has_bfloat16) matrices.pNext = &bfloat16;
-  }
+  const bool has_matrices = info_.has_cooperative_matrices;
+  const bool has_bfloat16 = has_matrices && units.bfloat16.rows > 0;
+  Features used = info_.features;
+  used.float16 = units.kind == codegen::MatrixUnits::Kind::kCooperative;
+  used.memory_model = has_matrices;
+  FeatureChain features(has_matrices, has_bfloat16);
+  features.Enable(used);
 
   constexpr float kPriority = 1;
   VkDeviceQueueCreateInfo queue{};
@@ -117,12 +92,11 @@ Status Runtime::OpenDevice() {
   if (info_.host_memory_alignment > 0) {
     extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
   }
-  if (info_.has_cooperative_matrices)
-    extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+  if (has_matrices) extensions.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
   if (has_bfloat16) extensions.push_back(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME);
   VkDeviceCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-  create.pNext = &features;
+  create.pNext = features.get();
   create.queueCreateInfoCount = 1;
   create.pQueueCreateInfos = &queue;
   create.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
