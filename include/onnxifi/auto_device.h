@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Properties of onnxInitGraph for libonnxifi's auto device: whether it measures devices, which
+ * Properties of onnxInitGraph for libonnxifi's auto device: whether devices are measured, which
  * device runs which nodes, and what happens when a device fails. Plain C89. The rules of
  * onnxifi/sdk.h apply. Properties of sdk.h are bits below 60.
  */
@@ -22,6 +22,10 @@ extern "C" {
  * later graphs are planned by them. 0 plans by the times that are known. Without the property the
  * environment variable ONNXIFI_MEASURE decides; without both nothing is measured. Any other value
  * is INVALID_PROPERTY.
+ *
+ * Devices take the property, too, the auto device's and any other: 1 makes a device time its
+ * implementations of a step against each other where it has more than one and the fastest is not
+ * known. The cache folder keeps what was found. A device without such a choice measures nothing.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE ((uint64_t)1 << 60)
 

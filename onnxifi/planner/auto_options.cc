@@ -21,8 +21,8 @@ namespace {
 Status Refuse(std::string sentence) { return {Code::kInvalidProperty, std::move(sentence)}; }
 
 // The value of a property that is 0 or 1.
-base::Result<std::optional<bool>> TakeFlag(std::vector<abi::Property>& properties, uint64_t key,
-                                           std::string_view what) {
+base::Result<std::optional<bool>> ReadFlag(const std::vector<abi::Property>& properties,
+                                           uint64_t key, std::string_view what) {
   std::optional<bool> flag;
   for (const abi::Property& property : properties) {
     if (property.key != key) continue;
@@ -32,7 +32,6 @@ base::Result<std::optional<bool>> TakeFlag(std::vector<abi::Property>& propertie
     }
     flag = property.value == 1;
   }
-  std::erase_if(properties, [&](const abi::Property& property) { return property.key == key; });
   return flag;
 }
 
@@ -128,18 +127,19 @@ base::Result<AutoOptions> AutoOptions::Take(std::vector<abi::Property>& properti
   AutoOptions options;
   ONNXIFI_ASSIGN_OR_RETURN(
       options.measures,
-      TakeFlag(properties, ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE, "that has graphs measured"));
+      ReadFlag(properties, ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE, "that has graphs measured"));
   ONNXIFI_ASSIGN_OR_RETURN(
       const std::optional<bool> fallback,
-      TakeFlag(properties, ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK, "of a fall back"));
+      ReadFlag(properties, ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK, "of a fall back"));
   options.has_fallback = fallback.value_or(false);
   constexpr uint64_t kPlacement = ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT;
   for (const abi::Property& property : properties) {
     if (property.key != kPlacement) continue;
     ONNXIFI_ASSIGN_OR_RETURN(options.placement, ReadPlacement(property.value));
   }
-  std::erase_if(properties,
-                [](const abi::Property& property) { return property.key == kPlacement; });
+  std::erase_if(properties, [](const abi::Property& property) {
+    return property.key == kPlacement || property.key == ONNXIFI_SDK_GRAPH_PROPERTY_FALLBACK;
+  });
   return options;
 }
 

@@ -40,7 +40,8 @@ struct AutoOptions {
   // Whether others are to go on with a graph that one device has whole.
   bool has_fallback = false;
 
-  // Takes them out of the list. INVALID_PROPERTY.
+  // Takes them out of the list, but for what has graphs measured, which devices do in their turn.
+  // INVALID_PROPERTY.
   static base::Result<AutoOptions> Take(std::vector<abi::Property>& properties);
 };
 

@@ -5,6 +5,7 @@
 
 #include "onnxifi/plugins/device_request.h"
 
+#include <onnxifi/auto_device.h>
 #include <onnxifi/sdk.h>
 
 #include <utility>
@@ -31,6 +32,9 @@ abi::GraphRequest Without(abi::GraphRequest request, uint64_t property) {
     case ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION:
       request.properties.has_dynamic_quantization = false;
       break;
+    case ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE:
+      request.properties.may_measure = false;
+      break;
     case ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE:
       request.properties.is_profiled = false;
       break;
@@ -44,7 +48,8 @@ abi::GraphRequest RequestFor(const ForwardedBackendId& device, abi::GraphRequest
   for (const uint64_t property :
        {ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL, ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL,
         ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS, ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION,
-        ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION, ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE}) {
+        ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION, ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE,
+        ONNXIFI_SDK_GRAPH_PROPERTY_PROFILE}) {
     if (!device.TakesGraphProperty(property)) request = Without(std::move(request), property);
   }
   return request;

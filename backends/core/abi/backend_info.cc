@@ -4,6 +4,7 @@
 
 #include "backends/core/abi/backend_info.h"
 
+#include <onnxifi/auto_device.h>
 #include <onnxifi/sdk.h>
 
 #include <cstdint>
@@ -29,7 +30,7 @@ base::Result<InfoValue> FindInfoValue(const BackendId& id, onnxBackendInfo query
             ONNXIFI_SDK_GRAPH_PROPERTY_VALUES, ONNXIFI_SDK_GRAPH_PROPERTY_FAST_ALGORITHMS,
             ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION, ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION,
             ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL, ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL,
-            ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS}) {
+            ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS, ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE}) {
         if (id.TakesGraphProperty(key)) *bits |= key;
       }
     }

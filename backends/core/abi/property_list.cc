@@ -105,6 +105,8 @@ base::Result<GraphProperties> ReadGraphProperties(const uint64_t* list, const Ba
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION) {
       ONNXIFI_ASSIGN_OR_RETURN(properties.has_dynamic_quantization,
                                ReadSwitch("dynamic quantization", value));
+    } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE) {
+      ONNXIFI_ASSIGN_OR_RETURN(properties.may_measure, ReadSwitch("measure", value));
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL) {
       ONNXIFI_ASSIGN_OR_RETURN(properties.is_mapped_model, ReadSwitch("mapped model", value));
     } else if (key == ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL) {

@@ -19,6 +19,7 @@
 
 #include <onnx/onnxifi.h>
 #include <onnx/onnxifi_ext.h>
+#include <onnxifi/auto_device.h>
 #include <onnxifi/sdk.h>
 
 #include <cstddef>
@@ -324,7 +325,8 @@ class BackendId {
            key == ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_MAPPED_MODEL ||
            key == ONNXIFI_SDK_GRAPH_PROPERTY_LASTING_MODEL ||
-           key == ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS;
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS ||
+           key == ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE;
   }
   // A function beyond those of core/abi, good for objects of this ID; nullptr when there is none.
   virtual onnxExtensionFunctionPointer FindFunction(std::string_view /*name*/) const {
