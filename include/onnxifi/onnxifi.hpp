@@ -861,6 +861,9 @@ struct GraphOptions {
   bool lasting_model = false;
   // The thread that starts a run may compute it, if the inputs are complete.
   bool caller_runs = false;
+  // InitGraph may take seconds to find the fastest devices and implementations, and keeps what it
+  // finds; see ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE.
+  bool measure = false;
   // For the auto device only: where nodes run, and whether a fallback graph replaces a device that
   // has the whole graph and fails in a run.
   std::optional<Placement> placement;
@@ -911,6 +914,10 @@ class Backend {
     }
     if (options.caller_runs) {
       properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_CALLER_RUNS);
+      properties.push_back(1);
+    }
+    if (options.measure) {
+      properties.push_back(ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE);
       properties.push_back(1);
     }
     if (options.fallback) {
