@@ -23,7 +23,7 @@
 #include "backends/cuda/gates.h"
 #include "backends/cuda/kernel_driver.h"
 #include "backends/cuda/libraries/library_host.h"
-#include "backends/cuda/libraries/product.h"
+#include "backends/cuda/libraries/library_kernels.h"
 #include "backends/cuda/memory.h"
 #include "backends/cuda/queue.h"
 #include "backends/cuda/runtime.h"
@@ -44,7 +44,7 @@ class Device final : public device::Device {
   device::Memory& memory() override { return memory_; }
   base::Result<std::unique_ptr<device::Queue>> NewQueue() override;
   base::Result<device::Selection> Select(const device::Facts& facts) const override {
-    return products_.Prefer(facts, selector_.Select(facts));
+    return libraries_.Prefer(facts, selector_.Select(facts));
   }
   bool PrefersWinograd(const device::Facts& facts) const override {
     return selector_.PrefersWinograd(facts);
@@ -83,7 +83,9 @@ class Device final : public device::Device {
         gates_(std::make_shared<Gates>(runtime_->context())),
         memory_(*runtime_, staging_, gates_),
         driver_(*runtime_, std::move(compiler)),
-        services_(driver_, memory_, codegen::BinaryCache(cache_folder, kMaxCacheBytes)) {}
+        services_(driver_, memory_, codegen::BinaryCache(cache_folder, kMaxCacheBytes)),
+        libraries_(library_host_, runtime_->info().libraries, runtime_->info().capabilities,
+                   runtime_->info().name, codegen::BinaryCache(cache_folder, kMaxCacheBytes)) {}
 
   // A kernel takes some ten thousand bytes.
   static constexpr int64_t kMaxCacheBytes = int64_t{256} << 20;
@@ -99,9 +101,8 @@ class Device final : public device::Device {
   KernelDriver driver_;
   codegen::Services services_;
   cuda::Sharing sharing_{*runtime_, gates_};
-  const LibraryHostOf<Runtime, Queue> library_host_{*runtime_};
-  const LibraryProducts products_{library_host_, runtime_->info().libraries,
-                                  runtime_->info().capabilities};
+  const LibraryHostOf<Runtime, Queue> library_host_{*runtime_, *this};
+  const LibraryKernels libraries_;
 };
 
 }  // namespace onnxifi::cuda

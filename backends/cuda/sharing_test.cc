@@ -452,6 +452,31 @@ TEST_P(SharingTest, TwoDevicesShareNothing) {
   two.join();
 }
 
+// Products are timed by our kernels and by cuBLASLt; the property is the interface's, through
+// libonnxifi, too.
+TEST_P(SharingTest, ImplementationsAreMeasuredWhereTheCallerWants) {
+  const Backend backend = InitBackend();
+  for (const bool is_measured : {false, true}) {
+    const auto graph = backend.InitGraph(DigitsModel(), {.profile = true, .measure = is_measured});
+    ASSERT_TRUE(graph.ok()) << graph.error().Text();
+    std::vector<float> values = Images(7);
+    std::vector<float> results(kBatch * kClasses);
+    ASSERT_TRUE(graph
+                    ->SetIO(std::vector{ImageTensor(values.data())},
+                            std::vector{ScoreTensor(results.data())})
+                    .ok());
+    ASSERT_TRUE(graph->RunAndWait().ok());
+    EXPECT_THAT(results, IsCloseTo(Expected(values)));
+    int measured_count = 0;
+    const auto profile = graph->Profile();
+    ASSERT_TRUE(profile.ok()) << profile.error().Text();
+    for (const StepRecord& step : *profile) {
+      if (step.detail.find("measured: ") != std::string::npos) ++measured_count;
+    }
+    EXPECT_EQ(measured_count > 0, is_measured);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Libraries, SharingTest, BothLibraries(), LibraryName);
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CublasLt: dlopen, the table of functions, and the table of faults.
+// CublasLt: the table of functions, and the table of faults.
 
 #include "backends/cuda/libraries/cublaslt.h"
 
-#include <dlfcn.h>
-
 #include <string>
+
+#include "backends/cuda/libraries/shared_library.h"
 
 namespace onnxifi::cuda {
 namespace {
@@ -32,31 +32,18 @@ constexpr Fault kFaults[] = {
     {lt::kInternalError, "internal error", Code::kInternalError},
 };
 
-template <typename Function>
-bool Find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(dlsym(library, name));
-  return function != nullptr;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<CublasLt>> CublasLt::Open(const LibraryHost& host) {
-  void* library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) library = dlopen("libcublasLt.so.12", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return Status(Code::kUnsupportedOperator,
-                  std::string("cuBLASLt, version 13 or 12, cannot be opened: ") + dlerror() + ".");
-  }
+  ONNXIFI_ASSIGN_OR_RETURN(SharedLibrary library,
+                           SharedLibrary::Open("cuBLASLt, version 13 or 12,",
+                                               {"libcublasLt.so.13", "libcublasLt.so.12"}));
   Functions functions;
-  const char* missing = nullptr;
-#define ONNXIFI_CUBLASLT_REQUIRE(name, parameters) \
-  if (!Find(library, "cublasLt" #name, functions.name)) missing = "cublasLt" #name;
-  ONNXIFI_CUBLASLT_FUNCTIONS(ONNXIFI_CUBLASLT_REQUIRE)
-#undef ONNXIFI_CUBLASLT_REQUIRE
-  if (missing != nullptr) {
-    return Status(Code::kUnsupportedOperator,
-                  std::string("cuBLASLt has no function ") + missing + ".");
-  }
+#define ONNXIFI_CUBLASLT_FIND(name, parameters) library.Find("cublasLt" #name, functions.name);
+  ONNXIFI_CUBLASLT_FUNCTIONS(ONNXIFI_CUBLASLT_FIND)
+#undef ONNXIFI_CUBLASLT_FIND
+  library.Find("cublasLtGetVersion", functions.GetVersion);
+  ONNXIFI_RETURN_IF_ERROR(library.CheckFound("cuBLASLt"));
   std::unique_ptr<CublasLt> opened(new CublasLt(host, functions));
   constexpr std::string_view kDoing = "be opened";
   ONNXIFI_RETURN_IF_ERROR(

@@ -21,6 +21,7 @@ class CublasLt {
 #define ONNXIFI_CUBLASLT_MEMBER(name, parameters) int(*name) parameters = nullptr;
     ONNXIFI_CUBLASLT_FUNCTIONS(ONNXIFI_CUBLASLT_MEMBER)
 #undef ONNXIFI_CUBLASLT_MEMBER
+    size_t (*GetVersion)() = nullptr;
   };
 
   // libcublasLt.so.13, else .12; `host` outlives it. UNSUPPORTED_OPERATOR with the linker's words
@@ -33,6 +34,7 @@ class CublasLt {
   const Functions& functions() const { return functions_; }
   lt::Handle handle() const { return handle_; }
   const LibraryHost& host() const { return host_; }
+  size_t version() const { return functions_.GetVersion(); }
 
   // Ok for success; else a status with what was being done. `doing` reads like "lay out a matrix".
   // UNSUPPORTED_OPERATOR: the library has no such product.

@@ -25,7 +25,7 @@ using base::Status;
 class LibraryFaultTest : public testing::Test {
  protected:
   void SetUp() override {
-    setenv("ONNXIFI_CUDA_LIBRARIES", "always", /*replace=*/1);
+    setenv("ONNXIFI_CUDA_LIBRARIES", "cublaslt", /*replace=*/1);
     emulated_recover();
     emulated_forget();
     emulated_cublaslt_fail(nullptr, 0, 0, 0);

@@ -9,11 +9,12 @@
 #include <cuda.h>
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "backends/core/base/status.h"
+#include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
 #include "backends/core/device/memory_use.h"
 
@@ -24,6 +25,8 @@ class LibraryHost {
   virtual ~LibraryHost() = default;
   // Whether anything runs there; on some devices kernels are compiled and nothing else.
   virtual bool IsReal() const = 0;
+  // A queue of the device's.
+  virtual base::Result<std::unique_ptr<device::Queue>> NewQueue() const = 0;
   // Does `call` with the device's context current on this thread. Any thread.
   virtual base::Status Do(std::string_view doing,
                           const std::function<base::Status()>& call) const = 0;
@@ -34,13 +37,17 @@ class LibraryHost {
                            const std::function<base::Status(CUstream)>& call) const = 0;
 };
 
-// The host of a device with this runtime and queues; `runtime` outlives it.
+// The host of a device with this runtime and queues; both outlive it.
 template <typename Runtime, typename Queue>
 class LibraryHostOf final : public LibraryHost {
  public:
-  explicit LibraryHostOf(const Runtime& runtime) : runtime_(runtime) {}
+  LibraryHostOf(const Runtime& runtime, device::Device& device)
+      : runtime_(runtime), device_(device) {}
 
   bool IsReal() const override { return !runtime_.info().is_compiled_for_only; }
+  base::Result<std::unique_ptr<device::Queue>> NewQueue() const override {
+    return device_.NewQueue();
+  }
   base::Status Do(std::string_view doing,
                   const std::function<base::Status()>& call) const override {
     base::Status status = base::Ok();
@@ -63,6 +70,7 @@ class LibraryHostOf final : public LibraryHost {
 
  private:
   const Runtime& runtime_;
+  device::Device& device_;
 };
 
 }  // namespace onnxifi::cuda

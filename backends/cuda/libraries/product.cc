@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibraryProducts: the recipe, and what is done where a binding is refused.
+// Product: what the library is told.
 
 #include "backends/cuda/libraries/product.h"
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
-#include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
-#include "backends/core/codegen/recipe.h"
-#include "backends/cuda/libraries/bound_product.h"
-#include "backends/cuda/libraries/product_form.h"
+#include "backends/core/codegen/scratch.h"
+#include "backends/cuda/libraries/product_layout.h"
+#include "backends/cuda/libraries/results_kernel.h"
 
 namespace onnxifi::cuda {
 namespace {
@@ -18,129 +24,334 @@ namespace {
 using base::Code;
 using base::Result;
 using base::Status;
+using codegen::Scratch;
+using device::BoundStep;
+using device::BoundView;
+using device::MemoryUse;
+using program::Contract;
+using tensor::ElementType;
 
 Status Refuse(std::string sentence) {
   return Status(Code::kUnsupportedOperator, std::move(sentence));
 }
 
-// Computed by the kernel that was selected before.
-class PassedOver final : public device::BoundKernel {
+lt::Type TypeOf(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat16:
+      return lt::kFloat16;
+    case ElementType::kBfloat16:
+      return lt::kBfloat16;
+    case ElementType::kInt8:
+      return lt::kInt8;
+    case ElementType::kInt32:
+      return lt::kInt32;
+    default:
+      return lt::kFloat32;
+  }
+}
+
+lt::Compute ComputeOf(const ContractForm& form) {
+  if (form.operand == ElementType::kInt8) return lt::kInInt32;
+  return form.precision == tensor::Precision::kFloat32 ? lt::kInFloat32 : lt::kRoundedToTf32;
+}
+
+template <typename Object>
+using Owned = std::unique_ptr<std::remove_pointer_t<Object>, int (*)(Object)>;
+
+class BoundProduct final : public device::BoundKernel {
  public:
-  PassedOver(std::unique_ptr<device::BoundKernel> kernel, std::string_view implementation,
-             const Status& reason)
-      : kernel_(std::move(kernel)), implementation_(implementation), reason_(reason.sentence()) {}
+  BoundProduct(const CublasLt& library, codegen::Services& services)
+      : library_(library), services_(services) {}
+
   Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
-    return kernel_->Enqueue(queue, addresses);
+    const Scratch::Use use(services_.scratch, queue);
+    // With the sums behind the program's buffers, as the kernel behind the library counts them.
+    std::vector<std::byte*> places(addresses.begin(), addresses.end());
+    places.push_back(use.at(0));
+    std::byte* const workspace =
+        workspace_bytes_ == 0 ? nullptr : use.at(Scratch::Aligned(sum_bytes_));
+    std::vector<MemoryUse> uses;
+    for (const auto& [place, is_written] :
+         {std::pair{&a_, false}, {&b_, false}, {&bias_, false}, {&addend_, false}, {&d_, true}}) {
+      if (place->is_there()) uses.push_back(place->UseIn(places, is_written));
+    }
+    if (workspace != nullptr) {
+      uses.push_back(MemoryUse::Of(workspace, workspace_bytes_, /*is_written=*/true));
+    }
+    for (const ProductLayout::Call& call : layout_.calls) {
+      ONNXIFI_RETURN_IF_ERROR(library_.host().Put(queue, kDoing, uses, [&](CUstream stream) {
+        return Multiply(call, places, workspace, stream);
+      }));
+    }
+    return behind_ == nullptr ? base::Ok() : behind_->Enqueue(queue, places);
   }
-  bool ReadsAtRun(int read) const override { return kernel_->ReadsAtRun(read); }
+
   std::string Detail() const override {
-    const std::string detail = kernel_->Detail();
-    return implementation_ + (detail.empty() ? "" : ", " + detail) +
-           ", cuBLASLt passed over: " + reason_;
+    return behind_ == nullptr ? "results by the library" : "results by a kernel of ours";
   }
 
  private:
-  const std::unique_ptr<device::BoundKernel> kernel_;
-  const std::string implementation_;
-  const std::string reason_;
-};
+  friend class ProductBinder;
+  static constexpr const char kDoing[] = "multiply";
 
-// What a recipe and its kernels have in common.
-struct Choice {
-  const CublasLt& library;
-  const LibraryRules& rules;
-  const codegen::Capabilities& capabilities;
-  ProductForm form;
-};
-
-class ProductKernel final : public device::Kernel {
- public:
-  ProductKernel(const Choice& choice, std::unique_ptr<device::Kernel> before,
-                std::string_view implementation, codegen::Services& services)
-      : choice_(choice),
-        before_(std::move(before)),
-        implementation_(implementation),
-        services_(services) {}
-
-  Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
-                                                    device::Addresses constants) override {
-    auto bound = BindProduct({choice_.library, choice_.rules, choice_.capabilities, services_},
-                             choice_.form, step);
-    if (bound.ok() || !IsRefusal(bound.status())) return bound;
-    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<device::BoundKernel> before,
-                             before_->Bind(step, constants));
-    return std::unique_ptr<device::BoundKernel>(
-        std::make_unique<PassedOver>(std::move(before), implementation_, bound.status()));
+  // While the scratch memory is held, which is one thread at a time.
+  Status Multiply(const ProductLayout::Call& call, device::Addresses addresses,
+                  std::byte* workspace, CUstream stream) const {
+    const CublasLt::Functions& functions = library_.functions();
+    if (bias_.is_there()) {
+      const void* const bias = bias_.In(addresses, layout_.bias_offset);
+      ONNXIFI_RETURN_IF_ERROR(CublasLt::ToStatus(
+          functions.MatmulDescSetAttribute(product_.get(), lt::kBiasPointer, &bias, sizeof(bias)),
+          "take a bias"));
+    }
+    std::byte* const d = d_.In(addresses, layout_.d.offset + call.d);
+    const bool has_addend = addend_.is_there();
+    const std::byte* const c =
+        has_addend ? addend_.In(addresses, layout_.addend.offset + call.addend) : d;
+    const float one = 1, zero = 0;
+    const int32_t integer_one = 1, integer_zero = 0;
+    const void* const alpha = is_integer_ ? static_cast<const void*>(&integer_one) : &scale_;
+    const void* const beta = is_integer_  ? static_cast<const void*>(&integer_zero)
+                             : has_addend ? &one
+                                          : &zero;
+    return CublasLt::ToStatus(
+        functions.Matmul(library_.handle(), product_.get(), alpha,
+                         a_.In(addresses, layout_.a.offset + call.a), a_layout_.get(),
+                         b_.In(addresses, layout_.b.offset + call.b), b_layout_.get(), beta, c,
+                         c_layout_.get(), d, d_layout_.get(), &algorithm_, workspace,
+                         static_cast<size_t>(workspace_bytes_), stream),
+        kDoing);
   }
 
- private:
-  static bool IsRefusal(const Status& status) {
-    return status.code() == Code::kUnsupportedOperator ||
-           status.code() == Code::kUnsupportedDatatype;
-  }
-
-  const Choice choice_;
-  const std::unique_ptr<device::Kernel> before_;
-  const std::string implementation_;
+  const CublasLt& library_;
   codegen::Services& services_;
+  ProductLayout layout_;
+  Location a_, b_, bias_, addend_, d_;
+  bool is_integer_ = false;
+  float scale_ = 1;
+  Owned<lt::Product> product_{nullptr, nullptr};
+  Owned<lt::Layout> a_layout_{nullptr, nullptr}, b_layout_{nullptr, nullptr},
+      c_layout_{nullptr, nullptr}, d_layout_{nullptr, nullptr};
+  lt::Algorithm algorithm_ = {};
+  int64_t workspace_bytes_ = 0;
+  int64_t sum_bytes_ = 0;  // before the workspace; 0: the library writes the step's results
+  std::unique_ptr<device::BoundKernel> behind_;
 };
 
-class ProductRecipe final : public codegen::Recipe {
+// Makes one bound product.
+class ProductBinder {
  public:
-  ProductRecipe(Choice choice, std::unique_ptr<const device::Recipe> before)
-      : choice_(choice), before_(std::move(before)) {}
-  std::string_view implementation() const override { return "cuBLASLt"; }
-  tensor::Precision precision() const override { return choice_.form.precision; }
-  std::unique_ptr<device::Kernel> Build(codegen::Services& services) const override {
-    // The device has no other recipes.
-    const auto& before = static_cast<const codegen::Recipe&>(*before_);
-    return std::make_unique<ProductKernel>(choice_, before.Build(services), before.implementation(),
-                                           services);
+  ProductBinder(const CublasLt& library, const ContractForm& form, const BindRequest& request)
+      : library_(library), form_(form), request_(request), step_(request.step) {}
+
+  Result<std::unique_ptr<device::BoundKernel>> Bind() {
+    made_ = std::make_unique<BoundProduct>(library_, request_.services);
+    made_->is_integer_ = form_.operand == ElementType::kInt8;
+    Status laid_out = LayOut();
+    if (!laid_out.ok()) ONNXIFI_RETURN_IF_ERROR(LayOutSums());
+    ONNXIFI_RETURN_IF_ERROR(
+        CheckRules(request_, Library::kCublasLt, form_.type, made_->layout_.extents));
+    ONNXIFI_RETURN_IF_ERROR(Describe());
+    if (!laid_out.ok()) {
+      ONNXIFI_ASSIGN_OR_RETURN(made_->behind_, BindResults(request_, sums_));
+    }
+    ONNXIFI_RETURN_IF_ERROR(request_.services.scratch.Reserve(Scratch::Aligned(made_->sum_bytes_) +
+                                                              made_->workspace_bytes_));
+    return std::unique_ptr<device::BoundKernel>(std::move(made_));
   }
 
  private:
-  const Choice choice_;
-  const std::unique_ptr<const device::Recipe> before_;
+  const BoundView* ReadOf(int read) const {
+    return read < 0 ? nullptr : &step_.reads[static_cast<size_t>(read)];
+  }
+
+  void SetOperands() {
+    const size_t a = made_->layout_.is_a_read_1 ? 1 : 0;
+    made_->a_ = Location::Of(step_.reads[a]);
+    made_->b_ = Location::Of(step_.reads[1 - a]);
+  }
+
+  // The step's results by the library.
+  Status LayOut() {
+    if (!form_.epilogue) return Refuse("The results are a kernel's.");
+    ContractEpilogue epilogue = *form_.epilogue;
+    // To a narrower output it rounds before it adds, and its Relu makes zero of NaN, both for some
+    // extents alone.
+    const bool has_more = epilogue.bias >= 0 || epilogue.addend >= 0 || epilogue.is_rectified;
+    if (form_.is_narrowed && has_more) return Refuse("The library would round twice.");
+    const BoundView& out = step_.writes[0];
+    Result<ProductLayout> layout =
+        LayOutProduct(step_, {out, ReadOf(epilogue.bias), ReadOf(epilogue.addend)});
+    // Of two terms either may be the bias, and one alone, too.
+    if (!layout.ok()) {
+      std::swap(epilogue.bias, epilogue.addend);
+      layout = LayOutProduct(step_, {out, ReadOf(epilogue.bias), ReadOf(epilogue.addend)});
+    }
+    ONNXIFI_ASSIGN_OR_RETURN(made_->layout_, std::move(layout));
+    SetOperands();
+    made_->d_ = Location::Of(out);
+    made_->scale_ = epilogue.scale;
+    if (epilogue.bias >= 0) made_->bias_ = Location::Of(*ReadOf(epilogue.bias));
+    if (epilogue.addend >= 0) made_->addend_ = Location::Of(*ReadOf(epilogue.addend));
+    return base::Ok();
+  }
+
+  // The sums in working memory, as dense as the domain.
+  Status LayOutSums() {
+    sums_ = SumsOf(step_);
+    ONNXIFI_ASSIGN_OR_RETURN(made_->layout_, LayOutProduct(step_, {sums_}));
+    SetOperands();
+    made_->d_ = Location::Of(sums_);
+    made_->sum_bytes_ = sums_.buffer_bytes;
+    return base::Ok();
+  }
+
+  // Tells the library, and asks it for its best algorithm.
+  Status Describe() {
+    const CublasLt::Functions& functions = library_.functions();
+    const bool is_integer = made_->is_integer_;
+    const ElementType out_type = made_->sum_bytes_ > 0 ? sums_.type : step_.writes[0].type;
+    lt::Product product = nullptr;
+    ONNXIFI_RETURN_IF_ERROR(
+        CublasLt::ToStatus(functions.MatmulDescCreate(&product, ComputeOf(form_),
+                                                      is_integer ? lt::kInt32 : lt::kFloat32),
+                           "describe a product"));
+    made_->product_ = {product, functions.MatmulDescDestroy};
+    const auto set = [&](auto* function, auto* object, int attribute, const auto& value) {
+      return CublasLt::ToStatus(function(object, attribute, &value, sizeof(value)),
+                                "describe a product");
+    };
+    const ProductLayout& layout = made_->layout_;
+    const auto describe = [&](int attribute, const auto& value) {
+      return set(functions.MatmulDescSetAttribute, product, attribute, value);
+    };
+    ONNXIFI_RETURN_IF_ERROR(describe(lt::kTransposeA, int32_t{layout.a.is_transposed ? 1 : 0}));
+    ONNXIFI_RETURN_IF_ERROR(describe(lt::kTransposeB, int32_t{layout.b.is_transposed ? 1 : 0}));
+    const bool has_bias = made_->bias_.is_there();
+    const bool is_rectified = made_->sum_bytes_ == 0 && form_.epilogue->is_rectified;
+    if (has_bias || is_rectified) {
+      const uint32_t epilogue = !has_bias ? lt::kRelu : is_rectified ? lt::kReluBias : lt::kBias;
+      ONNXIFI_RETURN_IF_ERROR(describe(lt::kEpilogue, epilogue));
+    }
+    if (has_bias) {
+      // Algorithms are chosen by its alignment.
+      const uint64_t aligned = Alignment({.offset = layout.bias_offset}, nullptr, out_type);
+      ONNXIFI_RETURN_IF_ERROR(describe(lt::kBiasPointer, aligned));
+    }
+    const auto lay_out = [&](Owned<lt::Layout>& owned, const ProductLayout::Matrix& matrix,
+                             ElementType type) -> Status {
+      lt::Layout made = nullptr;
+      ONNXIFI_RETURN_IF_ERROR(CublasLt::ToStatus(
+          functions.MatrixLayoutCreate(&made, TypeOf(type), static_cast<uint64_t>(matrix.rows),
+                                       static_cast<uint64_t>(matrix.columns), matrix.leading),
+          "lay out a matrix"));
+      owned = {made, functions.MatrixLayoutDestroy};
+      ONNXIFI_RETURN_IF_ERROR(set(functions.MatrixLayoutSetAttribute, made, lt::kBatchCount,
+                                  static_cast<int32_t>(layout.batches)));
+      return set(functions.MatrixLayoutSetAttribute, made, lt::kBatchStride, matrix.batch_stride);
+    };
+    if (layout.batches > INT32_MAX) return Refuse("There are too many batches.");
+    ONNXIFI_RETURN_IF_ERROR(lay_out(made_->a_layout_, layout.a, form_.operand));
+    ONNXIFI_RETURN_IF_ERROR(lay_out(made_->b_layout_, layout.b, form_.operand));
+    const bool has_addend = made_->addend_.is_there();
+    ONNXIFI_RETURN_IF_ERROR(
+        lay_out(made_->c_layout_, has_addend ? layout.addend : layout.d, out_type));
+    ONNXIFI_RETURN_IF_ERROR(lay_out(made_->d_layout_, layout.d, out_type));
+
+    lt::Preference preference = nullptr;
+    ONNXIFI_RETURN_IF_ERROR(
+        CublasLt::ToStatus(functions.MatmulPreferenceCreate(&preference), "have a preference"));
+    const Owned<lt::Preference> owned_preference(preference, functions.MatmulPreferenceDestroy);
+    const auto prefer = [&](int attribute, const auto& value) {
+      return set(functions.MatmulPreferenceSetAttribute, preference, attribute, value);
+    };
+    ONNXIFI_RETURN_IF_ERROR(prefer(lt::kMaxWorkspaceBytes, kMaxWorkspaceBytes));
+    // Parts of the depth are never added up in a type narrower than the sum's.
+    const uint32_t in_place = tensor::BitWidth(out_type) == 32 ? uint32_t{lt::kInPlace} : 0;
+    ONNXIFI_RETURN_IF_ERROR(prefer(lt::kReductionSchemes, in_place | lt::kInComputeType));
+    const ProductLayout::Matrix& c = has_addend ? layout.addend : layout.d;
+    ONNXIFI_RETURN_IF_ERROR(
+        prefer(lt::kMinAlignmentA, Alignment(layout.a, &ProductLayout::Call::a, form_.operand)));
+    ONNXIFI_RETURN_IF_ERROR(
+        prefer(lt::kMinAlignmentB, Alignment(layout.b, &ProductLayout::Call::b, form_.operand)));
+    ONNXIFI_RETURN_IF_ERROR(
+        prefer(lt::kMinAlignmentC,
+               Alignment(c, has_addend ? &ProductLayout::Call::addend : &ProductLayout::Call::d,
+                         out_type)));
+    ONNXIFI_RETURN_IF_ERROR(
+        prefer(lt::kMinAlignmentD, Alignment(layout.d, &ProductLayout::Call::d, out_type)));
+
+    lt::Candidate best = {};
+    int found = 0;
+    constexpr const char kAsking[] = "choose an algorithm";
+    ONNXIFI_RETURN_IF_ERROR(library_.host().Do(kAsking, [&] {
+      return CublasLt::ToStatus(
+          functions.MatmulAlgoGetHeuristic(library_.handle(), product, made_->a_layout_.get(),
+                                           made_->b_layout_.get(), made_->c_layout_.get(),
+                                           made_->d_layout_.get(), preference, 1, &best, &found),
+          kAsking);
+    }));
+    if (found == 0 || best.state != lt::kSuccess) {
+      return CublasLt::ToStatus(found == 0 ? lt::kNotSupported : best.state, kAsking);
+    }
+    made_->algorithm_ = best.algorithm;
+    made_->workspace_bytes_ = static_cast<int64_t>(best.workspace_bytes);
+    return base::Ok();
+  }
+
+  // Of every address that a matrix begins at. Buffers lie at multiples of 16 bytes or more.
+  uint32_t Alignment(const ProductLayout::Matrix& matrix, int64_t ProductLayout::Call::*of_call,
+                     ElementType type) const {
+    uint64_t bits = 16;
+    for (const ProductLayout::Call& call : made_->layout_.calls) {
+      const int64_t more = of_call == nullptr ? 0 : call.*of_call;
+      bits |= static_cast<uint64_t>((matrix.offset + more) * tensor::BitWidth(type) / 8);
+    }
+    return uint32_t{1} << std::countr_zero(bits);
+  }
+
+  const CublasLt& library_;
+  const ContractForm& form_;
+  const BindRequest& request_;
+  const BoundStep& step_;
+  std::unique_ptr<BoundProduct> made_;
+  BoundView sums_;
+};
+
+class Product final : public Candidate {
+ public:
+  Product(const CublasLt& library, const ContractForm& form) : library_(library), form_(form) {}
+  std::string_view name() const override { return "cuBLASLt"; }
+  std::string version() const override { return std::to_string(library_.version()); }
+  Result<std::unique_ptr<device::BoundKernel>> Bind(const BindRequest& request) const override {
+    return ProductBinder(library_, form_, request).Bind();
+  }
+
+ private:
+  const CublasLt& library_;
+  const ContractForm form_;
 };
 
 }  // namespace
 
-Result<const CublasLt*> LibraryProducts::Library() const {
-  std::call_once(is_opened_, [&] {
-    auto opened = CublasLt::Open(host_);
-    if (opened.ok()) {
-      library_ = *std::move(opened);
-    } else {
-      absence_ = std::move(opened).status();
-    }
-  });
-  if (library_ == nullptr) return absence_;
-  return library_.get();
+Status CheckProduct(const Contract& contract) {
+  if (contract.form == Contract::Form::kMatMul) return base::Ok();
+  const auto is = [](const program::Dim& dim, int64_t number) {
+    return dim == program::Dim(number);
+  };
+  if (contract.form != Contract::Form::kConv ||
+      !std::ranges::all_of(std::span(contract.inner).subspan(1),
+                           [&](const program::Dim& taps) { return is(taps, 1); }) ||
+      !std::ranges::all_of(contract.strides, [](int64_t stride) { return stride == 1; }) ||
+      !std::ranges::all_of(contract.pads_begin, [&](const auto& pad) { return is(pad, 0); })) {
+    return Refuse(
+        "cuBLASLt has products and convolutions of 1 tap, stride 1 and no padding alone.");
+  }
+  return base::Ok();
 }
 
-Result<device::Selection> LibraryProducts::Prefer(const device::Facts& facts,
-                                                  Result<device::Selection> selected) const {
-  if (!selected.ok() || facts.step.As<program::Contract>() == nullptr) return selected;
-  const auto choose = [&]() -> Result<Choice> {
-    if (!host_.IsReal()) return Refuse("cuBLASLt is off: nothing runs on this device.");
-    if (rules_.use == LibraryRules::Use::kNever) {
-      return Refuse("cuBLASLt is off: ONNXIFI_CUDA_LIBRARIES is never.");
-    }
-    ONNXIFI_ASSIGN_OR_RETURN(ProductForm form, FindProductForm(facts));
-    if (!rules_.TakesSome(form.type)) {
-      return Refuse("There is no rule for cuBLASLt's products of " + std::string(form.type) + ".");
-    }
-    ONNXIFI_ASSIGN_OR_RETURN(const CublasLt* const library, Library());
-    return Choice{*library, rules_, capabilities_, std::move(form)};
-  };
-  Result<Choice> choice = choose();
-  if (choice.ok()) {
-    selected->recipe =
-        std::make_unique<ProductRecipe>(*std::move(choice), std::move(selected->recipe));
-  } else {
-    selected->rejected.insert(selected->rejected.begin(), std::move(choice).status());
-  }
-  return selected;
+std::unique_ptr<const Candidate> MakeProduct(const CublasLt& library, const ContractForm& form) {
+  return std::make_unique<Product>(library, form);
 }
 
 }  // namespace onnxifi::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibraryRules: the table of measured devices, and rules read.
+// LibraryRules: lines read, and which of them counts.
 
 #include "backends/cuda/libraries/rules.h"
 
@@ -17,13 +17,7 @@ namespace {
 using base::Code;
 using base::Status;
 
-// Products that cuBLASLt did at least 1.1 times as fast as our kernels (docs/measurements: of ours
-// the last figures count).
-constexpr std::string_view kMeasured =
-    "NVIDIA H100 80GB HBM3, cublaslt, float32, 256, 0, 256, 0, 256, 0\n"
-    "NVIDIA H100 80GB HBM3, cublaslt, float16, 128, 0, 256, 0, 512, 0\n"
-    "NVIDIA H100 80GB HBM3, cublaslt, bfloat16, 128, 0, 256, 0, 512, 0\n";
-
+constexpr Library kLibraries[] = {Library::kCublasLt, Library::kCudnn};
 constexpr std::string_view kTypes[] = {"float32", "tf32", "float16", "bfloat16", "int8"};
 
 std::string_view Trimmed(std::string_view text) {
@@ -45,7 +39,9 @@ bool ReadNumber(std::string_view field, int64_t& number) {
 }
 
 bool ReadRule(std::string_view fields, LibraryRules::Rule& rule) {
-  if (TakeUntil(fields, ',') != "cublaslt") return false;
+  const auto library = std::ranges::find(kLibraries, TakeUntil(fields, ','), Name);
+  if (library == std::end(kLibraries)) return false;
+  rule.library = *library;
   rule.type = TakeUntil(fields, ',');
   if (std::ranges::find(kTypes, rule.type) == std::end(kTypes)) return false;
   for (int64_t ProductExtents::*const extent :
@@ -60,20 +56,24 @@ bool ReadRule(std::string_view fields, LibraryRules::Rule& rule) {
 
 }  // namespace
 
-bool LibraryRules::TakesSome(std::string_view type) const {
-  if (use != Use::kByRule) return use == Use::kAlways;
-  return std::ranges::any_of(products, [&](const Rule& rule) { return rule.type == type; });
+std::string_view Name(Library library) { return library == Library::kCudnn ? "cudnn" : "cublaslt"; }
+
+bool LibraryRules::TakesSome(Library library, std::string_view type) const {
+  if (UseOf(library) != Use::kByRule) return UseOf(library) == Use::kAlways;
+  return std::ranges::any_of(
+      rules, [&](const Rule& rule) { return rule.library == library && rule.type == type; });
 }
 
-bool LibraryRules::Takes(std::string_view type, const ProductExtents& extents) const {
-  if (use != Use::kByRule) return use == Use::kAlways;
-  return std::ranges::any_of(products, [&](const Rule& rule) {
+bool LibraryRules::Takes(Library library, std::string_view type,
+                         const ProductExtents& extents) const {
+  if (UseOf(library) != Use::kByRule) return UseOf(library) == Use::kAlways;
+  return std::ranges::any_of(rules, [&](const Rule& rule) {
     const auto fits = [&](int64_t ProductExtents::*extent) {
       return extents.*extent >= rule.least.*extent &&
              (rule.most.*extent == 0 || extents.*extent <= rule.most.*extent);
     };
-    return rule.type == type && fits(&ProductExtents::rows) && fits(&ProductExtents::columns) &&
-           fits(&ProductExtents::depth);
+    return rule.library == library && rule.type == type && fits(&ProductExtents::rows) &&
+           fits(&ProductExtents::columns) && fits(&ProductExtents::depth);
   });
 }
 
@@ -101,14 +101,19 @@ LibraryRules FindLibraryRules(std::string_view device, const std::filesystem::pa
   LibraryRules found;
   const char* const text = std::getenv("ONNXIFI_CUDA_LIBRARIES");
   const std::string_view told = text == nullptr ? "" : text;
-  if (told == "always") found.use = LibraryRules::Use::kAlways;
-  if (told == "never") found.use = LibraryRules::Use::kNever;
+  const auto use_of = [&](Library library) {
+    if (told == "always" || told == Name(library)) return LibraryRules::Use::kAlways;
+    const bool is_other = std::ranges::find(kLibraries, told, Name) != std::end(kLibraries);
+    return told == "never" || is_other ? LibraryRules::Use::kNever : LibraryRules::Use::kByRule;
+  };
+  found.cublaslt = use_of(Library::kCublasLt);
+  found.cudnn = use_of(Library::kCudnn);
   std::ifstream stream(file);
   const std::string lines{std::istreambuf_iterator<char>(stream), {}};
-  for (const std::string_view table : {std::string_view(lines), kMeasured}) {
+  for (const std::string_view table : {std::string_view(lines), kMeasuredRules}) {
     auto rules = ParseLibraryRules(table, device);
     if (!rules.ok()) continue;
-    std::ranges::move(*rules, std::back_inserter(found.products));
+    std::ranges::move(*rules, std::back_inserter(found.rules));
   }
   return found;
 }

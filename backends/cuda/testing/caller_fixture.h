@@ -58,6 +58,7 @@ class CallerTest : public testing::TestWithParam<const char*> {
     const auto api = LoadApi();
     if (!api.ok()) GTEST_SKIP() << api.status().Text();
     ASSERT_TRUE(LoadCompilerApi().ok());
+    for (const char* const name : {"libcublasLt.so.13", "libcudnn.so.9"}) dlopen(name, RTLD_NOW);
     api_ = *api;
     auto library = Library::Open(GetParam());
     ASSERT_TRUE(library.ok()) << library.error().Text();

@@ -28,6 +28,10 @@ void emulated_forget(void);
 int emulated_live(const char* kind);
 // Of kernels that were carried out since the start, nodes of graphs included.
 long long emulated_launch_count(void);
+// Times that events tell are from now on of a clock that a kernel sets forward by so many
+// microseconds, and a host function, as emulated libraries are, by others; 0 and 0: of the real
+// one.
+void emulated_set_clock(int kernel_us, int function_us);
 // Every launch from now on twice, as with ONNXIFI_EMULATED_TWICE.
 void emulated_run_twice(int is_on);
 
@@ -46,6 +50,12 @@ int emulated_cublaslt_call_count(const char* function);
 int emulated_cublaslt_live(void);
 // What it was last told that no product is; null if nothing was.
 const char* emulated_cublaslt_misuse(void);
+
+// The same of cuDNN.
+void emulated_cudnn_fail(const char* function, int result, int call, int count);
+int emulated_cudnn_call_count(const char* function);
+int emulated_cudnn_live(void);
+const char* emulated_cudnn_misuse(void);
 
 }  // extern "C"
 

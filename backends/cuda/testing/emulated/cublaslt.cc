@@ -8,18 +8,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <set>
+#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "backends/cuda/libraries/cublaslt_functions.h"
 #include "backends/cuda/testing/emulated/control.h"
+#include "backends/cuda/testing/emulated/library.h"
 
 namespace onnxifi::cuda::lt {
 
@@ -52,26 +49,18 @@ using namespace onnxifi::cuda;
 
 // Of products that want working memory.
 constexpr size_t kWorkspaceBytes = 1000;
+constexpr size_t kVersion = 130100;
 constexpr uint64_t kAlgorithm = 0x6c742d656d756c61;
 
-struct Fault {
-  std::string function;
-  int result = 0;
-  int call = 0;
-  int count = 0;
-};
-
-struct State {
-  std::mutex mutex;
-  std::set<const void*> live;
-  std::map<std::string, int> calls;
-  Fault fault;
-  std::string misuse;
-};
-State& S() {
-  static auto* const state = new State;
+LibraryState& S() {
+  static auto* const state = new LibraryState("cuBLASLt", lt::kInvalidValue);
   return *state;
 }
+int Misuse(std::string sentence) { return S().Misuse(std::move(sentence)); }
+bool IsLive(const void* object) { return S().IsLive(object); }
+
+#define EMULATED_CALL(name) \
+  if (int failed = 0; S().Fails(name, &failed)) return failed
 
 // A product with everything that it depends on, for as long as a graph may start it.
 struct Work {
@@ -84,65 +73,23 @@ struct Work {
   auto operator<=>(const Work&) const = default;
 };
 
-// Counts a call; whether it answers `result` and does nothing.
-bool Fails(const char* function, int* result) {
-  const std::lock_guard lock(S().mutex);
-  const int call = S().calls[function]++;
-  const Fault& fault = S().fault;
-  if (fault.function != function || call < fault.call) return false;
-  if (fault.count >= 0 && call >= fault.call + fault.count) return false;
-  *result = fault.result;
-  return true;
-}
-
-int Misuse(std::string sentence) {
-  const std::lock_guard lock(S().mutex);
-  std::fprintf(stderr, "Emulated cuBLASLt: %s\n", sentence.c_str());
-  S().misuse = std::move(sentence);
-  return lt::kInvalidValue;
-}
-
-#define EMULATED_CALL(name) \
-  if (int failed = 0; Fails(name, &failed)) return failed
-
-template <typename Object>
-int Make(Object** made, Object object) {
-  if (made == nullptr) return lt::kInvalidValue;
-  *made = new Object(std::move(object));
-  const std::lock_guard lock(S().mutex);
-  S().live.insert(*made);
-  return lt::kSuccess;
-}
-
-template <typename Object>
-int Destroy(Object* object) {
-  {
-    const std::lock_guard lock(S().mutex);
-    if (S().live.erase(object) == 0) return lt::kInvalidValue;
-  }
-  delete object;
-  return lt::kSuccess;
-}
-
-bool IsLive(const void* object) {
-  const std::lock_guard lock(S().mutex);
-  return S().live.count(object) > 0;
-}
-
-int BytesOf(int type) {
+std::optional<Number> TypeOf(int type) {
   switch (type) {
     case lt::kInt8:
-      return 1;
+      return Number::kInt8;
     case lt::kFloat16:
+      return Number::kFloat16;
     case lt::kBfloat16:
-      return 2;
+      return Number::kBfloat16;
     case lt::kFloat32:
+      return Number::kFloat32;
     case lt::kInt32:
-      return 4;
+      return Number::kInt32;
     default:
-      return 0;
+      return std::nullopt;
   }
 }
+int BytesOfType(int type) { return BytesOf(*TypeOf(type)); }
 
 // Copies an attribute; false if its size is another.
 template <typename T>
@@ -152,65 +99,8 @@ bool Take(T& to, const void* value, size_t bytes) {
   return true;
 }
 
-double Load(uintptr_t base, int type, int64_t element) {
-  const uintptr_t at = base + static_cast<uintptr_t>(element * BytesOf(type));
-  const auto read = [at](auto value) {
-    std::memcpy(&value, reinterpret_cast<const void*>(at), sizeof(value));
-    return value;
-  };
-  switch (type) {
-    case lt::kInt8:
-      return read(int8_t());
-    case lt::kInt32:
-      return read(int32_t());
-    case lt::kFloat16:
-      return static_cast<double>(read(_Float16()));
-    case lt::kBfloat16: {
-      const uint32_t bits = uint32_t{read(uint16_t())} << 16;
-      float value = 0;
-      std::memcpy(&value, &bits, sizeof(value));
-      return value;
-    }
-    default:
-      return read(float());
-  }
-}
-
-// With so many bits of fraction, to the nearest; of a tie to the even one.
-float Rounded(float value, int bits) {
-  uint32_t of_value = 0;
-  std::memcpy(&of_value, &value, sizeof(value));
-  if (!std::isfinite(value)) return value;
-  const int dropped = 23 - bits;
-  of_value += (uint32_t{1} << (dropped - 1)) - 1 + (of_value >> dropped & 1);
-  of_value &= ~((uint32_t{1} << dropped) - 1);
-  std::memcpy(&value, &of_value, sizeof(value));
-  return value;
-}
-
-void Store(uintptr_t base, int type, int64_t element, double value) {
-  const uintptr_t at = base + static_cast<uintptr_t>(element * BytesOf(type));
-  const auto write = [at](auto of_type) {
-    std::memcpy(reinterpret_cast<void*>(at), &of_type, sizeof(of_type));
-  };
-  switch (type) {
-    case lt::kInt32:
-      return write(static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(value))));
-    case lt::kFloat16:
-      return write(static_cast<_Float16>(static_cast<float>(value)));
-    case lt::kBfloat16: {
-      const float rounded = Rounded(static_cast<float>(value), 7);
-      uint32_t bits = 0;
-      std::memcpy(&bits, &rounded, sizeof(bits));
-      return write(static_cast<uint16_t>(bits >> 16));
-    }
-    default:
-      return write(static_cast<float>(value));
-  }
-}
-
 double LoadRounded(uintptr_t base, int type, int64_t element, int compute) {
-  const double value = Load(base, type, element);
+  const double value = Load(base, *TypeOf(type), element);
   switch (compute) {
     case lt::kRoundedToTf32:
       return Rounded(static_cast<float>(value), 10);
@@ -244,12 +134,12 @@ void Multiply(void* data) {
         }
         double value = work.alpha * sum;
         if (work.beta != 0) {
-          value +=
-              work.beta * Load(work.c, work.c_layout.type, at(work.c_layout, batch, row, column));
+          value += work.beta *
+                   Load(work.c, *TypeOf(work.c_layout.type), at(work.c_layout, batch, row, column));
         }
-        if (work.has_bias) value += Load(work.bias, work.d_layout.type, row);
+        if (work.has_bias) value += Load(work.bias, *TypeOf(work.d_layout.type), row);
         if (work.is_rectified && value < 0) value = 0;
-        Store(work.d, work.d_layout.type, at(work.d_layout, batch, row, column), value);
+        Store(work.d, *TypeOf(work.d_layout.type), at(work.d_layout, batch, row, column), value);
       }
     }
   }
@@ -260,19 +150,6 @@ void Multiply(void* data) {
 int64_t SpanOf(const lt::LayoutObject& layout) {
   return (layout.batches - 1) * layout.batch_stride + (layout.columns - 1) * layout.leading +
          layout.rows;
-}
-
-// Whether all of it lies in one allocation of the device's.
-bool IsInside(uintptr_t address, int64_t bytes) {
-  CUdeviceptr base = 0;
-  size_t size_bytes = 0;
-  if (cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address) !=
-          CUDA_SUCCESS ||
-      cuPointerGetAttribute(&size_bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address) !=
-          CUDA_SUCCESS) {
-    return false;
-  }
-  return address >= base && address + static_cast<uintptr_t>(bytes) <= base + size_bytes;
 }
 
 // Why there is no such product; empty if there is. `is_unknown`: the library just has no algorithm.
@@ -316,15 +193,17 @@ bool IsAligned(const void* pointer, uint64_t bytes) {
 
 extern "C" {
 
+size_t cublasLtGetVersion() { return kVersion; }
+
 int cublasLtCreate(lt::Handle* made) {
   EMULATED_CALL("Create");
   CUcontext context = nullptr;
   if (cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return lt::kNotInitialized;
-  return Make(made, lt::HandleObject());
+  return S().Make(made, lt::HandleObject());
 }
 int cublasLtDestroy(lt::Handle handle) {
   EMULATED_CALL("Destroy");
-  return Destroy(handle);
+  return S().Destroy(handle);
 }
 
 int cublasLtMatmulDescCreate(lt::Product* made, int compute, int scale_type) {
@@ -332,11 +211,11 @@ int cublasLtMatmulDescCreate(lt::Product* made, int compute, int scale_type) {
   if (scale_type != (compute == lt::kInInt32 ? lt::kInt32 : lt::kFloat32)) {
     return Misuse("The scales' type does not fit the arithmetic.");
   }
-  return Make(made, lt::ProductObject{.compute = compute, .scale_type = scale_type});
+  return S().Make(made, lt::ProductObject{.compute = compute, .scale_type = scale_type});
 }
 int cublasLtMatmulDescDestroy(lt::Product product) {
   EMULATED_CALL("MatmulDescDestroy");
-  return Destroy(product);
+  return S().Destroy(product);
 }
 int cublasLtMatmulDescSetAttribute(lt::Product product, int attribute, const void* value,
                                    size_t bytes) {
@@ -368,18 +247,18 @@ int cublasLtMatmulDescSetAttribute(lt::Product product, int attribute, const voi
 int cublasLtMatrixLayoutCreate(lt::Layout* made, int type, uint64_t rows, uint64_t columns,
                                int64_t leading) {
   EMULATED_CALL("MatrixLayoutCreate");
-  if (BytesOf(type) == 0 || rows == 0 || columns == 0 || leading < static_cast<int64_t>(rows)) {
+  if (!TypeOf(type) || rows == 0 || columns == 0 || leading < static_cast<int64_t>(rows)) {
     return Misuse("A matrix of " + std::to_string(rows) + " rows has them " +
                   std::to_string(leading) + " elements apart.");
   }
-  return Make(made, lt::LayoutObject{.type = type,
-                                     .rows = static_cast<int64_t>(rows),
-                                     .columns = static_cast<int64_t>(columns),
-                                     .leading = leading});
+  return S().Make(made, lt::LayoutObject{.type = type,
+                                         .rows = static_cast<int64_t>(rows),
+                                         .columns = static_cast<int64_t>(columns),
+                                         .leading = leading});
 }
 int cublasLtMatrixLayoutDestroy(lt::Layout layout) {
   EMULATED_CALL("MatrixLayoutDestroy");
-  return Destroy(layout);
+  return S().Destroy(layout);
 }
 int cublasLtMatrixLayoutSetAttribute(lt::Layout layout, int attribute, const void* value,
                                      size_t bytes) {
@@ -396,11 +275,11 @@ int cublasLtMatrixLayoutSetAttribute(lt::Layout layout, int attribute, const voi
 
 int cublasLtMatmulPreferenceCreate(lt::Preference* made) {
   EMULATED_CALL("MatmulPreferenceCreate");
-  return Make(made, lt::PreferenceObject());
+  return S().Make(made, lt::PreferenceObject());
 }
 int cublasLtMatmulPreferenceDestroy(lt::Preference preference) {
   EMULATED_CALL("MatmulPreferenceDestroy");
-  return Destroy(preference);
+  return S().Destroy(preference);
 }
 int cublasLtMatmulPreferenceSetAttribute(lt::Preference preference, int attribute,
                                          const void* value, size_t bytes) {
@@ -436,7 +315,7 @@ int cublasLtMatmulAlgoGetHeuristic(lt::Handle handle, lt::Product product, lt::L
   if (!fault.empty()) return Misuse(fault);
   if (is_unknown) return lt::kNotSupported;
   // In a type narrower than the sum's, parts of it must not be added up.
-  if (BytesOf(d->type) < 4 && (preference->schemes & ~uint32_t{lt::kInComputeType}) != 0) {
+  if (BytesOfType(d->type) < 4 && (preference->schemes & ~uint32_t{lt::kInComputeType}) != 0) {
     return Misuse("Parts of a sum may be added up in the output's type.");
   }
   if (preference->most_workspace_bytes > uint64_t{64} << 20) {
@@ -498,42 +377,25 @@ int cublasLtMatmul(lt::Handle handle, lt::Product product, const void* alpha, co
   work.alpha = is_integer ? *static_cast<const int32_t*>(alpha) : *static_cast<const float*>(alpha);
   work.beta = is_integer ? *static_cast<const int32_t*>(beta) : *static_cast<const float*>(beta);
   const auto bytes_of = [](const lt::LayoutObject& layout) {
-    return SpanOf(layout) * BytesOf(layout.type);
+    return SpanOf(layout) * BytesOfType(layout.type);
   };
   if (!IsInside(work.a, bytes_of(*a_layout)) || !IsInside(work.b, bytes_of(*b_layout)) ||
       !IsInside(work.d, bytes_of(*d_layout)) ||
       (work.beta != 0 && !IsInside(work.c, bytes_of(*c_layout))) ||
-      (work.has_bias && !IsInside(work.bias, d_layout->rows * BytesOf(d_layout->type))) ||
+      (work.has_bias && !IsInside(work.bias, d_layout->rows * BytesOfType(d_layout->type))) ||
       (work.workspace_bytes > 0 &&
        !IsInside(work.workspace, static_cast<int64_t>(work.workspace_bytes)))) {
     return Misuse("A matrix reaches beyond its memory.");
   }
-  static auto* const kept = new std::set<Work>;
-  const Work* held = nullptr;
-  {
-    const std::lock_guard lock(S().mutex);
-    held = &*kept->insert(work).first;
-  }
-  const CUresult put = cuLaunchHostFunc(stream, Multiply, const_cast<Work*>(held));
+  const CUresult put = cuLaunchHostFunc(stream, Multiply, S().Hold(work));
   return put == CUDA_SUCCESS ? lt::kSuccess : lt::kExecutionFailed;
 }
 
 void emulated_cublaslt_fail(const char* function, int result, int call, int count) {
-  const std::lock_guard lock(S().mutex);
-  S().fault = {function == nullptr ? "" : function, result, call, count};
-  S().calls.clear();
+  S().Fail(function, result, call, count);
 }
-int emulated_cublaslt_call_count(const char* function) {
-  const std::lock_guard lock(S().mutex);
-  return S().calls[function];
-}
-int emulated_cublaslt_live(void) {
-  const std::lock_guard lock(S().mutex);
-  return static_cast<int>(S().live.size());
-}
-const char* emulated_cublaslt_misuse(void) {
-  const std::lock_guard lock(S().mutex);
-  return S().misuse.empty() ? nullptr : S().misuse.c_str();
-}
+int emulated_cublaslt_call_count(const char* function) { return S().call_count(function); }
+int emulated_cublaslt_live(void) { return S().live_count(); }
+const char* emulated_cublaslt_misuse(void) { return S().misuse(); }
 
 }  // extern "C"

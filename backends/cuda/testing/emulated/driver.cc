@@ -75,7 +75,7 @@ bool RunNext(std::unique_lock<std::mutex>& lock) {
   if (!fault.empty()) context->lost = Misuse(CUDA_ERROR_ILLEGAL_ADDRESS, fault);
   stream.is_busy = false;
   stream.operations.front().completion->is_done = true;
-  stream.operations.front().completion->time = Clock::now();
+  stream.operations.front().completion->time = d.has_clock() ? d.clock : Clock::now();
   stream.operations.pop_front();
   std::erase_if(d.ending_streams, [](const auto& ending) { return ending->operations.empty(); });
   d.changed.notify_all();
@@ -364,6 +364,12 @@ EMULATED_EXPORT int emulated_live(const char* kind) {
 EMULATED_EXPORT long long emulated_launch_count(void) {
   const std::lock_guard lock(D().mutex);
   return D().launch_count;
+}
+
+EMULATED_EXPORT void emulated_set_clock(int kernel_us, int function_us) {
+  const std::lock_guard lock(D().mutex);
+  D().kernel_time = std::chrono::microseconds(kernel_us);
+  D().function_time = std::chrono::microseconds(function_us);
 }
 
 EMULATED_EXPORT void emulated_run_twice(int is_on) {

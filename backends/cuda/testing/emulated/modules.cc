@@ -177,6 +177,7 @@ std::string Run(const std::shared_ptr<Module>& module, const EmulatedKernel& ker
   {
     const std::lock_guard lock(D().mutex);
     ++D().launch_count;
+    D().clock += D().kernel_time;
     runs_twice = D().runs_twice;
   }
   std::optional<Tracking> tracking;

@@ -201,6 +201,11 @@ struct Driver {
   uint64_t next_number = 1;
   bool has_worker = false;
   long long launch_count = 0;
+  // Of emulated_set_clock: what events tell, and what a kernel and a host function take. 0: the
+  // real clock tells the time.
+  Clock::time_point clock;
+  Clock::duration kernel_time{}, function_time{};
+  bool has_clock() const { return kernel_time.count() > 0; }
 };
 
 Driver& D();

@@ -214,6 +214,8 @@ CUresult CUDAAPI cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data
   action.type = CU_GRAPH_NODE_TYPE_HOST;
   action.run = [=]() -> std::string {
     function(data);
+    const std::lock_guard lock(D().mutex);
+    D().clock += D().function_time;
     return std::string();
   };
   return Enqueue(stream, std::move(action));

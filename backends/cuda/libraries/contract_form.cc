@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ProductForm: expressions that are taken apart from their roots down.
+// ContractForm: expressions that are taken apart from their roots down.
 
-#include "backends/cuda/libraries/product_form.h"
+#include "backends/cuda/libraries/contract_form.h"
 
 #include <algorithm>
 #include <array>
@@ -32,25 +32,8 @@ Status Refuse(std::string sentence) {
   return Status(Code::kUnsupportedOperator, std::move(sentence));
 }
 
-Status CheckForm(const Contract& contract) {
-  if (contract.form == Contract::Form::kMatMul) return base::Ok();
-  const auto is = [](const program::Dim& dim, int64_t number) {
-    return dim == program::Dim(number);
-  };
-  if (contract.form != Contract::Form::kConv ||
-      !std::ranges::all_of(std::span(contract.inner).subspan(1),
-                           [&](const program::Dim& taps) { return is(taps, 1); }) ||
-      !std::ranges::all_of(contract.strides, [](int64_t stride) { return stride == 1; }) ||
-      !std::ranges::all_of(contract.pads_begin, [&](const auto& pad) { return is(pad, 0); })) {
-    return Refuse(
-        "cuBLASLt has products and convolutions of 1 tap, stride 1 and no padding alone.");
-  }
-  return base::Ok();
-}
-
-Result<ProductForm> FindOperands(const device::Facts& facts) {
+Result<ContractForm> FindOperands(const device::Facts& facts) {
   const auto& contract = *facts.step.As<Contract>();
-  ONNXIFI_RETURN_IF_ERROR(CheckForm(contract));
   std::array<program::ProductOperand, 2> operands;
   for (const int k : {0, 1}) {
     operands[static_cast<size_t>(k)] = FindProductOperand(facts.program, facts.step, k);
@@ -64,29 +47,29 @@ Result<ProductForm> FindOperands(const device::Facts& facts) {
   const bool is_int8 = type == ElementType::kInt8;
   if (operands[1].type != type ||
       contract.accumulator != (is_int8 ? ElementType::kInt32 : ElementType::kFloat32)) {
-    return Refuse("cuBLASLt has no product of these types.");
+    return Refuse("No library has products of these types.");
   }
   switch (type) {
     case ElementType::kInt8:
-      return ProductForm{type, "int8", lt::kInInt32};
+      return ContractForm{type, "int8"};
     case ElementType::kFloat16:
-      return ProductForm{type, "float16"};
+      return ContractForm{type, "float16"};
     case ElementType::kBfloat16:
-      return ProductForm{type, "bfloat16"};
+      return ContractForm{type, "bfloat16"};
     case ElementType::kFloat32:
       break;
     default:
-      return Refuse("cuBLASLt has no product of these types.");
+      return Refuse("No library has products of these types.");
   }
   // TF32 has all numbers of the narrower types, so that it is permitted where they are.
   if (facts.program.precision != Precision::kFloat32) {
-    return ProductForm{type, "tf32", lt::kRoundedToTf32, Precision::kTf32};
+    return ContractForm{type, "tf32", Precision::kTf32};
   }
-  return ProductForm{type, "float32"};
+  return ContractForm{type, "float32"};
 }
 
-// The step's results, if they have that form and a type that the library gives.
-std::optional<ProductEpilogue> FindEpilogue(const device::Facts& facts, ElementType operand) {
+// The step's results, if they have that form and a type that libraries give.
+std::optional<ContractEpilogue> FindEpilogue(const device::Facts& facts, ElementType operand) {
   const auto& contract = *facts.step.As<Contract>();
   const program::ExprPool& pool = facts.program.exprs;
   if (contract.roots.size() != 1) return std::nullopt;
@@ -108,7 +91,7 @@ std::optional<ProductEpilogue> FindEpilogue(const device::Facts& facts, ElementT
                          load.type == type && facts.step.reads[load.payload].guards.empty();
     return is_read ? static_cast<int>(load.payload) : -1;
   };
-  ProductEpilogue epilogue;
+  ContractEpilogue epilogue;
   if (pool[at].op == ExprOp::kMax && tensor::IsFloat(contract.accumulator)) {
     const program::ExprIds& sides = pool[at].operands;
     const auto is_zero = [&](ExprId side) {
@@ -136,24 +119,22 @@ std::optional<ProductEpilogue> FindEpilogue(const device::Facts& facts, ElementT
     at = factors[1 - place];
   }
   if (pool[at].op != ExprOp::kAccumulator) return std::nullopt;
-  // To a narrower output it rounds before it adds, and its Relu makes zero of NaN, both for some
-  // extents alone.
-  const bool has_more = epilogue.bias >= 0 || epilogue.addend >= 0 || epilogue.is_rectified;
-  if (type != contract.accumulator && has_more) return std::nullopt;
   return epilogue;
 }
 
 }  // namespace
 
-Result<ProductForm> FindProductForm(const device::Facts& facts) {
-  ONNXIFI_ASSIGN_OR_RETURN(ProductForm form, FindOperands(facts));
+Result<ContractForm> FindContractForm(const device::Facts& facts) {
+  ONNXIFI_ASSIGN_OR_RETURN(ContractForm form, FindOperands(facts));
   const program::ExprPool& pool = facts.program.exprs;
-  for (const ExprId id : program::Reachable(pool, facts.step.As<Contract>()->roots)) {
+  const Contract& contract = *facts.step.As<Contract>();
+  for (const ExprId id : program::Reachable(pool, contract.roots)) {
     if (pool[id].op == ExprOp::kLoad && pool[id].payload < 2) {
       return Refuse("An operand is read after the products, too.");
     }
   }
   form.epilogue = FindEpilogue(facts, form.operand);
+  form.is_narrowed = form.epilogue && pool[contract.roots[0]].type != contract.accumulator;
   return form;
 }
 

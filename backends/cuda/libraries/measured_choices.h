@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MeasuredChoices: which of several kernels that compute the same step is the fastest on a device:
+// measured once, and kept in the cache folder for other processes.
+
+#ifndef ONNXIFI_BACKENDS_CUDA_LIBRARIES_MEASURED_CHOICES_H_
+#define ONNXIFI_BACKENDS_CUDA_LIBRARIES_MEASURED_CHOICES_H_
+
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "backends/core/base/result.h"
+#include "backends/core/codegen/binary_cache.h"
+#include "backends/core/device/device.h"
+#include "backends/cuda/libraries/library_host.h"
+
+namespace onnxifi::cuda {
+
+// Any thread.
+class MeasuredChoices {
+ public:
+  struct Runner {
+    std::string name;  // without a line break
+    const device::BoundKernel* kernel = nullptr;
+  };
+  struct Choice {
+    std::string name;   // of the fastest
+    std::string times;  // as in "cuBLASLt 0.012 ms, tiled product 0.020 ms"
+  };
+
+  // `host` outlives it.
+  MeasuredChoices(const LibraryHost& host, codegen::BinaryCache files)
+      : host_(host), files_(std::move(files)) {}
+
+  // As it was kept for the key; nothing if it was not, or is damaged.
+  std::optional<Choice> Find(std::string_view key) const;
+  // Runs all of them in turns, on constants as they are and on memory of its own in place of
+  // everything else, and keeps the answer. UNSUPPORTED_OPERATOR: the device tells no times, or a
+  // buffer's size is not known; NO_DEVICE_MEMORY: there is no room for the buffers; and what keeps
+  // a kernel from running.
+  base::Result<Choice> Measure(std::string_view key, const device::BoundStep& step,
+                               device::Addresses constants, device::Memory& memory,
+                               std::span<const Runner> runners) const;
+
+ private:
+  const LibraryHost& host_;
+  const codegen::BinaryCache files_;
+  mutable std::mutex measuring_;  // kernels that are timed at the same time disturb each other
+};
+
+// All that a kernel is chosen by: types, numbers and results of a bound Contract.
+std::string DescribeStep(const device::BoundStep& step);
+
+}  // namespace onnxifi::cuda
+
+#endif  // ONNXIFI_BACKENDS_CUDA_LIBRARIES_MEASURED_CHOICES_H_
