@@ -46,6 +46,9 @@ class Device final : public device::Device {
   base::Result<device::Selection> Select(const device::Facts& facts) const override {
     return libraries_.Prefer(facts, selector_.Select(facts));
   }
+  bool PrefersChannelsLast(const device::Facts& facts) const override {
+    return selector_.PrefersChannelsLast(facts) || libraries_.PrefersChannelsLast(facts);
+  }
   bool PrefersWinograd(const device::Facts& facts) const override {
     return selector_.PrefersWinograd(facts);
   }

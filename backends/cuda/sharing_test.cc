@@ -455,6 +455,9 @@ TEST_P(SharingTest, TwoDevicesShareNothing) {
 // Products are timed by our kernels and by cuBLASLt; the property is the interface's, through
 // libonnxifi, too.
 TEST_P(SharingTest, ImplementationsAreMeasuredWhereTheCallerWants) {
+  // Nothing is known from another run of the test.
+  setenv("ONNXIFI_CACHE_DIR", "", /*replace=*/1);
+  const AtEnd forget([] { unsetenv("ONNXIFI_CACHE_DIR"); });
   const Backend backend = InitBackend();
   for (const bool is_measured : {false, true}) {
     const auto graph = backend.InitGraph(DigitsModel(), {.profile = true, .measure = is_measured});

@@ -9,6 +9,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -344,17 +346,26 @@ class BoundConvolution final : public device::BoundKernel {
   codegen::Services& services_;
   ConvolutionLayout layout_;
   Location image_, weights_, bias_, output_;
-  std::unique_ptr<device::Allocation> held_weights_;  // in the library's order
+  // In the library's order; shared with the step's other kernels.
+  std::shared_ptr<device::Allocation> held_weights_;
   Description::Plan plan_;
   int64_t sum_bytes_ = 0;  // before the workspace; 0: the library writes the step's results
   std::unique_ptr<device::BoundKernel> behind_;
 };
 
+// The constant weights of a step in an order that they do not have in memory, for all extents that
+// its other operands may have.
+struct ReorderedWeights {
+  std::mutex mutex;
+  std::shared_ptr<device::Allocation> held;  // shared with kernels
+};
+
 // Makes one bound convolution.
 class ConvolutionBinder {
  public:
-  ConvolutionBinder(const Cudnn& library, const ContractForm& form, const BindRequest& request)
-      : library_(library), form_(form), request_(request), step_(request.step) {}
+  ConvolutionBinder(const Cudnn& library, const ContractForm& form, const BindRequest& request,
+                    std::array<ReorderedWeights, 2>& weights)
+      : library_(library), form_(form), request_(request), step_(request.step), weights_(weights) {}
 
   Result<std::unique_ptr<device::BoundKernel>> Bind() {
     Status bound = BindResultsOfLibrary();
@@ -422,15 +433,26 @@ class ConvolutionBinder {
     return base::Ok();
   }
 
-  // The weights in the image's order, copied by a kernel of ours.
   Status HoldWeights() {
+    ReorderedWeights& weights = weights_[made_->layout_.is_channels_last ? 1 : 0];
+    const std::lock_guard lock(weights.mutex);
+    if (weights.held == nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(weights.held, ReorderWeights());
+    }
+    made_->held_weights_ = weights.held;
+    return base::Ok();
+  }
+
+  // The weights in the image's order, copied by a kernel of ours.
+  Result<std::shared_ptr<device::Allocation>> ReorderWeights() {
     const BoundView& from = step_.reads[1];
     tensor::Extents extents = {step_.domain[1]};
     for (const program::Dim& dim : step_.step->As<Contract>()->inner) {
       extents.push_back(step_.Number(dim));
     }
     const int64_t bytes = tensor::SizeBytes(from.type, tensor::ElementCount(extents));
-    ONNXIFI_ASSIGN_OR_RETURN(made_->held_weights_, request_.services.memory.Allocate(bytes));
+    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<device::Allocation> held,
+                             request_.services.memory.Allocate(bytes));
     program::Program program;
     const program::Shape shape(extents.begin(), extents.end());
     const auto make_view = [&](int64_t offset, const std::vector<int64_t>& strides) {
@@ -458,16 +480,18 @@ class ConvolutionBinder {
         kernel->Bind(device::Bind(program, program.steps[0], /*dims=*/{}), {}));
     ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<device::Queue> queue,
                              library_.host().NewQueue());
-    std::array<std::byte*, 2> addresses = {ConstantOf(from), made_->held_weights_->data()};
+    std::array<std::byte*, 2> addresses = {ConstantOf(from), held->data()};
     ONNXIFI_RETURN_IF_ERROR(bound->Enqueue(*queue, addresses));
     // The constant may be gone afterwards.
-    return queue->Finish();
+    ONNXIFI_RETURN_IF_ERROR(queue->Finish());
+    return held;
   }
 
   const Cudnn& library_;
   const ContractForm& form_;
   const BindRequest& request_;
   const device::BoundStep& step_;
+  std::array<ReorderedWeights, 2>& weights_;
   std::unique_ptr<BoundConvolution> made_;
 };
 
@@ -477,12 +501,13 @@ class Convolution final : public Candidate {
   std::string_view name() const override { return "cuDNN"; }
   std::string version() const override { return std::to_string(library_.version()); }
   Result<std::unique_ptr<device::BoundKernel>> Bind(const BindRequest& request) const override {
-    return ConvolutionBinder(library_, form_, request).Bind();
+    return ConvolutionBinder(library_, form_, request, weights_).Bind();
   }
 
  private:
   const Cudnn& library_;
   const ContractForm form_;
+  mutable std::array<ReorderedWeights, 2> weights_;  // with channels first, and last
 };
 
 }  // namespace

@@ -30,8 +30,10 @@ Status Refuse(std::string sentence) {
   return Status(Code::kUnsupportedOperator, std::move(sentence));
 }
 
+// Also of what cannot be done now, while the caller captures his stream.
 bool IsRefusal(const Status& status) {
-  return status.code() == Code::kUnsupportedOperator || status.code() == Code::kUnsupportedDatatype;
+  return status.code() == Code::kUnsupportedOperator ||
+         status.code() == Code::kUnsupportedDatatype || status.code() == Code::kInvalidState;
 }
 
 // One of the kernels that a step could have, which tells why it is not another.
@@ -193,6 +195,16 @@ Status CheckUse(const LibraryRules& rules, Library library, const char* what,
 }
 
 }  // namespace
+
+bool LibraryKernels::PrefersChannelsLast(const device::Facts& facts) const {
+  const auto* const contract = facts.step.As<program::Contract>();
+  if (contract == nullptr || !host_.IsReal()) return false;
+  const Result<ContractForm> form = FindContractForm(facts);
+  const bool is_plain = form.ok() && form->operand == tensor::ElementType::kFloat32 &&
+                        form->precision == tensor::Precision::kFloat32;
+  return form.ok() && !is_plain && CheckConvolution(*contract, *form).ok() &&
+         rules_.TakesSome(Library::kCudnn, form->type) && cudnn_.Get(host_).ok();
+}
 
 Result<device::Selection> LibraryKernels::Prefer(const device::Facts& facts,
                                                  Result<device::Selection> selected) const {

@@ -66,6 +66,8 @@ class LibraryKernels {
   // why not.
   base::Result<device::Selection> Prefer(const device::Facts& facts,
                                          base::Result<device::Selection> selected) const;
+  // Whether a convolution may be cuDNN's and by tensor cores, whose engines want channels last.
+  bool PrefersChannelsLast(const device::Facts& facts) const;
 
  private:
   const LibraryHost& host_;
