@@ -33,7 +33,7 @@ using device::MemoryUse;
 using program::Contract;
 using tensor::ElementType;
 
-enum Id : int64_t { kImage = 1, kWeights, kOutput, kBias, kSums, kBiased };
+enum Id : int64_t { kImage = 1, kWeights, kOutput, kBias, kAddend, kFirstSums };
 
 Status Refuse(std::string sentence) {
   return Status(Code::kUnsupportedOperator, std::move(sentence));
@@ -62,12 +62,18 @@ class Description {
   Description(const Cudnn& library, const ContractForm& form, const ConvolutionLayout& layout)
       : library_(library), form_(form), layout_(layout) {}
 
-  // `result_type`: of the output.
-  Result<Plan> MakePlan(ElementType result_type, bool has_bias, bool is_rectified) {
+  // What is made of the sums; the output and all terms have one type.
+  struct Results {
+    ElementType type = ElementType::kFloat32;
+    bool has_addend = false, has_bias = false, is_rectified = false;
+  };
+
+  Result<Plan> MakePlan(const Results& results) {
     const std::lock_guard lock(library_.mutex());
-    ONNXIFI_RETURN_IF_ERROR(Convolve(result_type, has_bias || is_rectified));
-    ONNXIFI_ASSIGN_OR_RETURN(const CudnnDescriptor graph,
-                             MakeGraph(result_type, has_bias, is_rectified));
+    operations_left_ =
+        (results.has_addend ? 1 : 0) + (results.has_bias ? 1 : 0) + (results.is_rectified ? 1 : 0);
+    ONNXIFI_RETURN_IF_ERROR(Convolve(results.type));
+    ONNXIFI_ASSIGN_OR_RETURN(const CudnnDescriptor graph, MakeGraph(results));
     int found = 0;
     for (const int mode : {dnn::kByTable, dnn::kFallback}) {
       ONNXIFI_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, FindConfigs(graph, mode));
@@ -93,7 +99,7 @@ class Description {
     return parts_.back().get();
   }
 
-  Result<CudnnDescriptor*> MakeTensor(Id id, const ConvolutionLayout::Tensor& tensor,
+  Result<CudnnDescriptor*> MakeTensor(int64_t id, const ConvolutionLayout::Tensor& tensor,
                                       ElementType type, bool is_virtual = false) {
     ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor made, Make(dnn::kTensor));
     // Buffers lie at multiples of 16 bytes or more.
@@ -103,15 +109,21 @@ class Description {
     ONNXIFI_RETURN_IF_ERROR(made.Set(dnn::kTensorType, dnn::kOfDataType, TypeOf(type)));
     ONNXIFI_RETURN_IF_ERROR(made.Set(dnn::kTensorExtents, dnn::kOfInt64, tensor.extents));
     ONNXIFI_RETURN_IF_ERROR(made.Set(dnn::kTensorStrides, dnn::kOfInt64, tensor.strides));
-    ONNXIFI_RETURN_IF_ERROR(made.Set(dnn::kTensorId, dnn::kOfInt64, int64_t{id}));
+    ONNXIFI_RETURN_IF_ERROR(made.Set(dnn::kTensorId, dnn::kOfInt64, id));
     ONNXIFI_RETURN_IF_ERROR(made.Set(dnn::kTensorAlignment, dnn::kOfInt64, aligned));
     ONNXIFI_RETURN_IF_ERROR(made.Set(dnn::kTensorIsVirtual, dnn::kOfBoolean, is_virtual));
     ONNXIFI_RETURN_IF_ERROR(made.Finalize());
     return Keep(std::move(made));
   }
 
-  // The convolution itself; its output is the step's, or sums that are nowhere in memory.
-  Status Convolve(ElementType result_type, bool has_more) {
+  // What the next operation writes: the step's output, or sums that are nowhere in memory.
+  Result<CudnnDescriptor*> MakeOutput(ElementType result_type) {
+    if (operations_left_-- == 0) return MakeTensor(kOutput, layout_.output, result_type);
+    return MakeTensor(kFirstSums + operations_left_, layout_.output, ElementType::kFloat32,
+                      /*is_virtual=*/true);
+  }
+
+  Status Convolve(ElementType result_type) {
     ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor convolution, Make(dnn::kConvolution));
     const auto axes = static_cast<int64_t>(layout_.strides.size());
     ONNXIFI_RETURN_IF_ERROR(
@@ -131,9 +143,7 @@ class Description {
                              MakeTensor(kImage, layout_.image, form_.operand));
     ONNXIFI_ASSIGN_OR_RETURN(const CudnnDescriptor* const weights,
                              MakeTensor(kWeights, layout_.weights, form_.operand));
-    ONNXIFI_ASSIGN_OR_RETURN(
-        output_, has_more ? MakeTensor(kSums, layout_.output, ElementType::kFloat32, true)
-                          : MakeTensor(kOutput, layout_.output, result_type));
+    ONNXIFI_ASSIGN_OR_RETURN(output_, MakeOutput(result_type));
     ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor forward, Make(dnn::kForward));
     const float one = 1, zero = 0;
     ONNXIFI_RETURN_IF_ERROR(forward.SetDescriptor(dnn::kForwardConvolution, *kept));
@@ -152,8 +162,9 @@ class Description {
     return base::Ok();
   }
 
-  // Of what the operation before it leaves, to `to`.
-  Status Apply(dnn::PointwiseMode mode, const CudnnDescriptor* second, CudnnDescriptor* to) {
+  // To what the operation before it leaves.
+  Status Apply(dnn::PointwiseMode mode, const CudnnDescriptor* second, ElementType result_type) {
+    ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor* const to, MakeOutput(result_type));
     ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor pointwise, Make(dnn::kPointwise));
     ONNXIFI_RETURN_IF_ERROR(pointwise.Set(dnn::kPointwiseMode, dnn::kOfPointwiseMode, mode));
     ONNXIFI_RETURN_IF_ERROR(
@@ -175,20 +186,19 @@ class Description {
     return AddOperation(std::move(operation));
   }
 
-  Result<CudnnDescriptor> MakeGraph(ElementType result_type, bool has_bias, bool is_rectified) {
-    const auto output = [&](bool is_last) {
-      return is_last ? MakeTensor(kOutput, layout_.output, result_type)
-                     : MakeTensor(kBiased, layout_.output, ElementType::kFloat32, true);
-    };
-    if (has_bias) {
-      ONNXIFI_ASSIGN_OR_RETURN(const CudnnDescriptor* const bias,
-                               MakeTensor(kBias, layout_.bias, result_type));
-      ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor* const to, output(!is_rectified));
-      ONNXIFI_RETURN_IF_ERROR(Apply(dnn::kAdd, bias, to));
+  Result<CudnnDescriptor> MakeGraph(const Results& results) {
+    if (results.has_addend) {
+      ONNXIFI_ASSIGN_OR_RETURN(const CudnnDescriptor* const addend,
+                               MakeTensor(kAddend, layout_.addend, results.type));
+      ONNXIFI_RETURN_IF_ERROR(Apply(dnn::kAdd, addend, results.type));
     }
-    if (is_rectified) {
-      ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor* const to, output(true));
-      ONNXIFI_RETURN_IF_ERROR(Apply(dnn::kRelu, nullptr, to));
+    if (results.has_bias) {
+      ONNXIFI_ASSIGN_OR_RETURN(const CudnnDescriptor* const bias,
+                               MakeTensor(kBias, layout_.bias, results.type));
+      ONNXIFI_RETURN_IF_ERROR(Apply(dnn::kAdd, bias, results.type));
+    }
+    if (results.is_rectified) {
+      ONNXIFI_RETURN_IF_ERROR(Apply(dnn::kRelu, nullptr, results.type));
     }
     ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor graph, Make(dnn::kGraph));
     ONNXIFI_RETURN_IF_ERROR(graph.Set(dnn::kGraphHandle, dnn::kOfHandle, library_.handle()));
@@ -276,6 +286,7 @@ class Description {
   std::vector<std::unique_ptr<CudnnDescriptor>> parts_;
   std::vector<dnn::Descriptor> operations_;
   CudnnDescriptor* output_ = nullptr;  // of the last operation
+  int operations_left_ = 0;
 };
 
 class BoundConvolution final : public device::BoundKernel {
@@ -306,6 +317,7 @@ class BoundConvolution final : public device::BoundKernel {
       pointers.push_back(held_weights_->data());
     }
     add(kBias, bias_, layout_.bias.offset, /*is_written=*/false);
+    add(kAddend, addend_, layout_.addend.offset, /*is_written=*/false);
     add(kOutput, output_, layout_.output.offset, /*is_written=*/true);
     if (workspace != nullptr) {
       uses.push_back(MemoryUse::Of(workspace, plan_.workspace_bytes, /*is_written=*/true));
@@ -345,7 +357,7 @@ class BoundConvolution final : public device::BoundKernel {
   const Cudnn& library_;
   codegen::Services& services_;
   ConvolutionLayout layout_;
-  Location image_, weights_, bias_, output_;
+  Location image_, weights_, bias_, addend_, output_;
   // In the library's order; shared with the step's other kernels.
   std::shared_ptr<device::Allocation> held_weights_;
   Description::Plan plan_;
@@ -402,31 +414,40 @@ class ConvolutionBinder {
                : nullptr;
   }
 
-  // A sum, a bias, at least 0: no more is asked of the library.
+  const BoundView* ReadOf(int read) const {
+    return read < 0 ? nullptr : &step_.reads[static_cast<size_t>(read)];
+  }
+
+  // Sums, an addend, a bias, at least 0: no more is asked of the library.
   Status BindResultsOfLibrary() {
-    if (!form_.epilogue) return Refuse("The results are a kernel's.");
-    const ContractEpilogue& epilogue = *form_.epilogue;
-    if (epilogue.scale != 1 || (epilogue.bias >= 0 && epilogue.addend >= 0)) {
+    if (!form_.epilogue || form_.epilogue->scale != 1) {
       return Refuse("The results are a kernel's.");
     }
-    const int bias = std::max(epilogue.bias, epilogue.addend);
+    ContractEpilogue epilogue = *form_.epilogue;
     const BoundView& out = step_.writes[0];
-    const BoundView* const bias_view = bias < 0 ? nullptr : &step_.reads[static_cast<size_t>(bias)];
-    ONNXIFI_RETURN_IF_ERROR(LayOut({&out, bias_view}));
-    ONNXIFI_ASSIGN_OR_RETURN(made_->plan_,
-                             Description(library_, form_, made_->layout_)
-                                 .MakePlan(out.type, bias_view != nullptr, epilogue.is_rectified));
+    Status laid_out = LayOut({&out, ReadOf(epilogue.bias), ReadOf(epilogue.addend)});
+    // Of two terms either may be the bias, and one alone, too.
+    if (!laid_out.ok()) {
+      std::swap(epilogue.bias, epilogue.addend);
+      laid_out = LayOut({&out, ReadOf(epilogue.bias), ReadOf(epilogue.addend)});
+    }
+    ONNXIFI_RETURN_IF_ERROR(std::move(laid_out));
+    ONNXIFI_ASSIGN_OR_RETURN(made_->plan_, Description(library_, form_, made_->layout_)
+                                               .MakePlan({.type = out.type,
+                                                          .has_addend = epilogue.addend >= 0,
+                                                          .has_bias = epilogue.bias >= 0,
+                                                          .is_rectified = epilogue.is_rectified}));
     made_->output_ = Location::Of(out);
-    if (bias_view != nullptr) made_->bias_ = Location::Of(*bias_view);
+    if (epilogue.bias >= 0) made_->bias_ = Location::Of(*ReadOf(epilogue.bias));
+    if (epilogue.addend >= 0) made_->addend_ = Location::Of(*ReadOf(epilogue.addend));
     return base::Ok();
   }
 
   Status BindSums() {
     ONNXIFI_RETURN_IF_ERROR(LayOut({}));
     const BoundView sums = SumsOf(step_, made_->layout_.is_channels_last);
-    ONNXIFI_ASSIGN_OR_RETURN(made_->plan_,
-                             Description(library_, form_, made_->layout_)
-                                 .MakePlan(sums.type, /*has_bias=*/false, /*is_rectified=*/false));
+    ONNXIFI_ASSIGN_OR_RETURN(
+        made_->plan_, Description(library_, form_, made_->layout_).MakePlan({.type = sums.type}));
     made_->output_ = Location::Of(sums);
     made_->sum_bytes_ = sums.buffer_bytes;
     ONNXIFI_ASSIGN_OR_RETURN(made_->behind_, BindResults(request_, sums));

@@ -5,6 +5,7 @@
 #include "backends/cuda/libraries/convolution_layout.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -119,7 +120,9 @@ Result<ConvolutionLayout> LayOutConvolution(const device::BoundStep& step,
   }
   const auto fits = [&](bool is_channels_last) {
     return IsPacked(image, step.reads[0].strides, is_channels_last) &&
-           (output.out == nullptr || IsPacked(out, output.out->strides, is_channels_last));
+           std::ranges::all_of(std::array{output.out, output.addend}, [&](const BoundView* view) {
+             return view == nullptr || IsPacked(out, view->strides, is_channels_last);
+           });
   };
   if (!fits(false) && !fits(true)) {
     return Refuse("Image and output are not packed with their channels in one place.");
@@ -145,6 +148,9 @@ Result<ConvolutionLayout> LayOutConvolution(const device::BoundStep& step,
     Numbers extents(out.size(), 1);
     extents[1] = out[1];
     layout.bias = MakeTensor(extents, layout.is_channels_last, output.bias->offset);
+  }
+  if (output.addend != nullptr) {
+    layout.addend = MakeTensor(out, layout.is_channels_last, output.addend->offset);
   }
   ONNXIFI_RETURN_IF_ERROR(SetPads(step, contract, image, weights, layout));
   layout.strides = WithTwoAxes(contract.strides, 0, 1);

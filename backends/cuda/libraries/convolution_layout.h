@@ -24,8 +24,8 @@ struct ConvolutionLayout {
   ProductExtents extents;
   bool is_channels_last = false;
   Tensor image, weights, output;
-  // Where there is one: an element per channel.
-  Tensor bias;
+  // Where there is one: an element per channel; one that lies as the output does.
+  Tensor bias, addend;
   // Weights lie in memory with their channels as the image's are not: they have to be copied.
   bool are_weights_reordered = false;
   std::vector<int64_t> strides, dilations, pads_before, pads_after;
@@ -35,6 +35,7 @@ struct ConvolutionLayout {
 struct ConvolutionOutput {
   const device::BoundView* out = nullptr;  // null: sums, as SumsOf lays them out
   const device::BoundView* bias = nullptr;
+  const device::BoundView* addend = nullptr;
 };
 
 // UNSUPPORTED_OPERATOR with what keeps the step, a convolution, from being such a one.

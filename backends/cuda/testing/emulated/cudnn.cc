@@ -47,12 +47,14 @@ struct Tensor {
 
 // A graph taken apart; what makes up a launch.
 struct Work {
-  Tensor image, weights, output, bias;
+  Tensor image, weights, output, bias, addend;
   std::vector<int64_t> strides, dilations, before;
-  bool has_bias = false, is_rectified = false;
+  bool has_addend = false, has_bias = false, is_rectified = false;
+  bool is_unknown = false;  // the library has no engine for it
   int fraction_bits = 23;
   double added = 0;
-  uintptr_t image_at = 0, weights_at = 0, output_at = 0, bias_at = 0, workspace_at = 0;
+  uintptr_t image_at = 0, weights_at = 0, output_at = 0, bias_at = 0, addend_at = 0;
+  uintptr_t workspace_at = 0;
   int64_t workspace_bytes = 0;
   auto operator<=>(const Work&) const = default;
 };
@@ -218,9 +220,8 @@ bool IsPacked(const Tensor& tensor, bool is_channels_last) {
   return true;
 }
 
-// Why it is none; empty if it is one. `is_unknown`: the library just has no engine.
-std::string Read(const dnn::DescriptorObject& graph, Work& work, bool* is_unknown) {
-  *is_unknown = false;
+// Why it is none; empty if it is one.
+std::string Read(const dnn::DescriptorObject& graph, Work& work) {
   std::set<int64_t> ids;
   Tensor last;
   bool is_first = true;
@@ -264,11 +265,7 @@ std::string Read(const dnn::DescriptorObject& graph, Work& work, bool* is_unknow
             to.extents[axis + 2] != room / work.strides[axis] + 1) {
           return "The output has other extents.";
         }
-        // As many of the real one's engines.
-        if (work.before[axis] != after[axis]) *is_unknown = true;
       }
-      // With 3 axes there are such as take float32 in one order alone.
-      if (axes == 3 && IsPacked(to, true) && !IsPacked(to, false)) *is_unknown = true;
     } else {
       const Descriptor pointwise = One<Descriptor>(*operation, dnn::kOperationPointwise);
       if (tensor(dnn::kOperationInput).id != last.id || !last.is_virtual) {
@@ -281,13 +278,21 @@ std::string Read(const dnn::DescriptorObject& graph, Work& work, bool* is_unknow
       if (to.extents != last.extents || to.strides != last.strides) return "An output changes.";
       switch (One<int>(*pointwise, dnn::kPointwiseMode)) {
         case dnn::kAdd: {
-          work.bias = tensor(dnn::kOperationSecondInput);
-          if (work.has_bias || work.is_rectified) return "A bias comes too late.";
-          work.has_bias = true;
+          const Tensor term = tensor(dnn::kOperationSecondInput);
           std::vector<int64_t> extents(to.extents.size(), 1);
           extents[1] = to.extents[1];
-          if (work.bias.extents != extents || work.bias.strides[1] != 1) return "A bias is none.";
-          if (!ids.insert(work.bias.id).second) return "An ID is another's.";
+          if (work.has_bias || work.is_rectified) return "A term comes too late.";
+          if (term.extents == to.extents && !work.has_addend) {
+            if (term.strides != to.strides) return "An addend does not lie as the output does.";
+            work.addend = term;
+            work.has_addend = true;
+          } else if (term.extents == extents && term.strides[1] == 1) {
+            work.bias = term;
+            work.has_bias = true;
+          } else {
+            return "A term is neither a bias nor an addend.";
+          }
+          if (!ids.insert(term.id).second) return "An ID is another's.";
           break;
         }
         case dnn::kRelu:
@@ -323,15 +328,16 @@ std::string Read(const dnn::DescriptorObject& graph, Work& work, bool* is_unknow
   if (work.output.type != work.image.type && work.output.type != dnn::kFloat32) {
     return "The output has a third type.";
   }
-  // Groups have no fused engines.
-  const bool has_groups = work.image.extents[1] != work.weights.extents[1];
-  if (has_groups && (work.has_bias || work.is_rectified)) *is_unknown = true;
+  // So cuDNN 9.19 answers for compute capability 9.0.
+  const bool is_widened = work.output.type != work.image.type;
+  work.is_unknown = is_widened || (!work.has_bias && (work.has_addend || work.is_rectified));
   return std::string();
 }
 
 // In the order of how fast the library thinks them. Of those that follow the first each is wrong to
 // take in its own way, but for the last.
 std::vector<dnn::EngineObject> EnginesOf(const Work& work, int mode) {
+  if (work.is_unknown) return {};
   if (mode == dnn::kFallback) return {{.notes = {dnn::kNotDeterministic}, .added = 1}};
   std::vector<dnn::EngineObject> engines = {
       {.notes = {dnn::kNotDeterministic, dnn::kStrictNan}, .added = 1},
@@ -397,6 +403,12 @@ void Convolve(void* data) {
       }
     } while (next(tap, taps));
     double value = sum + work.added;
+    if (work.has_addend) {
+      int64_t in_addend = 0;
+      for (size_t axis = 0; axis < at.size(); ++axis)
+        in_addend += at[axis] * work.addend.strides[axis];
+      value += Load(work.addend_at, TypeOf(work.addend.type), in_addend);
+    }
     if (work.has_bias) value += Load(work.bias_at, TypeOf(work.bias.type), at[1]);
     if (work.is_rectified && value < 0) value = 0;
     int64_t in_output = 0;
@@ -434,10 +446,9 @@ int CheckFinal(Descriptor descriptor) {
     }
     case dnn::kGraph: {
       if (!HasContext()) return dnn::kNotInitialized;
-      bool is_unknown = false;
-      const std::string fault = Read(*descriptor, descriptor->work, &is_unknown);
+      const std::string fault = Read(*descriptor, descriptor->work);
       if (!fault.empty()) return Misuse(fault);
-      return is_unknown ? dnn::kNotSupported + 1 : int{dnn::kSuccess};
+      return dnn::kSuccess;
     }
     case dnn::kHeuristic:
       descriptor->work = One<Descriptor>(*descriptor, dnn::kHeuristicGraph)->work;
@@ -587,7 +598,7 @@ int cudnnBackendExecute(dnn::Handle handle, Descriptor plan, Descriptor pack) {
   };
   if (!take(work.image, work.image_at) || !take(work.weights, work.weights_at) ||
       !take(work.output, work.output_at) || (work.has_bias && !take(work.bias, work.bias_at)) ||
-      taken != ids.size()) {
+      (work.has_addend && !take(work.addend, work.addend_at)) || taken != ids.size()) {
     return Misuse("A tensor is not where it was said to be, or reaches beyond its memory.");
   }
   if (work.workspace_bytes > 0 &&
