@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/core/codegen/kernel_report.h"
+#include "backends/core/codegen/testing/attention_problem.h"
 #include "backends/core/execution/host_boundary.h"
 #include "backends/core/execution/testing/run_program.h"
 #include "backends/core/program/testing/program_maker.h"
@@ -120,6 +121,39 @@ TEST_P(CompilingTest, AFolderIsFilledOnceAndTellsWhatKernelsTake) {
                                                "ELF") != std::string::npos;
   }
   EXPECT_TRUE(has_machine_code);
+  fs::remove_all(folder);
+}
+
+// Of all keys and of parts of them, of few values and of many.
+TEST_P(CompilingTest, AttentionBySplitsKeepsAllInRegisters) {
+  const auto compiler_api = LoadCompilerApi();
+  if (!compiler_api.ok()) GTEST_SKIP() << compiler_api.status().Text();
+  std::string name = (fs::temp_directory_path() / "cuda_compile.XXXXXX").string();
+  const fs::path folder = mkdtemp(name.data());
+  const Api api = CompileOnlyApi(GetParam());
+  auto devices = FindDevices(api);
+  ASSERT_TRUE(devices.ok());
+  DeviceInfo& info = devices->fit.at(0);
+  info.is_compiled_for_only = true;
+  info.tuning.split_depth = codegen::Tuning::kMinSplitDepth;
+  info.tuning.Describe(info.capabilities);
+  const auto device = Device::Open(api, *compiler_api, info, folder);
+  ASSERT_TRUE(device.ok()) << device.status().Text();
+  for (const int64_t values : {64, 128}) {
+    for (const int64_t heads : {1, 300}) {
+      const reference::RandomStep step = codegen::MakeAttention(
+          {.heads = heads, .queries = 64, .keys = 256, .width = 64, .values = values}, 1);
+      const auto ran = RunStep(**device, step);
+      ASSERT_TRUE(ran.ok()) << ran.status().Text();
+    }
+  }
+  int count = 0;
+  for (const std::string& line :
+       LinesOf(folder / ("cuda-kernels-sm_" + std::to_string(GetParam()) + ".csv"))) {
+    EXPECT_THAT(line, testing::ContainsRegex(",Attention,[0-9]+,0,0,[0-9]+$"));
+    count += line.ends_with(",44800") ? 1 : 0;
+  }
+  EXPECT_EQ(count, 4);
   fs::remove_all(folder);
 }
 

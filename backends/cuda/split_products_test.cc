@@ -22,7 +22,8 @@
 #include <vector>
 
 #include "backends/core/codegen/testing/tiled_fixture.h"
-#include "backends/cuda/device.h"
+#include "backends/cuda/testing/errors.h"
+#include "backends/cuda/testing/split_fixture.h"
 
 namespace onnxifi::cuda {
 namespace {
@@ -36,41 +37,23 @@ using tensor::Extents;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr int kDepth = codegen::Tuning::kMinSplitDepth;
+constexpr int kDepth = kSplitDepth;
 // 64 rows by 64 columns, and by 32.
 constexpr const char* kBlocks[] = {"8, 8, 8, 8, 8, 1", "4, 4, 16, 8, 16, 1"};
 constexpr const char kUnits[] = "matrix units, 3xTF32";
 
-class SplitProductsTest : public codegen::StepTest {
+class SplitProductsTest : public SplitTest {
  protected:
   void SetUp() override { Open(kBlocks[0]); }
 
   // Devices that sum in blocks of this shape whatever the extents, so that each has edges.
-  void Open(const char* block) {
-    const auto api = LoadApi();
-    if (!api.ok()) GTEST_SKIP() << api.status().Text();
-    const auto compiler_api = LoadCompilerApi();
-    if (!compiler_api.ok()) GTEST_SKIP() << compiler_api.status().Text();
-    const auto found = FindDevices(*api);
-    if (!found.ok() || found->fit.empty()) GTEST_SKIP() << "No CUDA device is fit.";
-    DeviceInfo info = found->fit.front();
-    const auto open = [&](const std::string& rules) {
-      EXPECT_TRUE(AddRules(rules, "a", info.tuning).ok());
-      info.tuning.Describe(info.capabilities);
-      return *Device::Open(*api, *compiler_api, info, std::filesystem::path());
-    };
-    plain_ = open(fmt::format("a, block, 0, 0, {}\n", block));
-    split_ = open(fmt::format("a, 3xtf32, {}\n", kDepth));
-    device_ = split_.get();
-  }
+  void Open(const char* block) { SplitTest::Open(fmt::format("a, block, 0, 0, {}\n", block)); }
 
   void ExpectSplit(const RandomStep& step, const char* implementation) {
     std::vector<bool> reads;
     EXPECT_THAT(DetailOf(step, reads), HasSubstr(kUnits));
     ExpectRight(step, implementation);
   }
-
-  std::unique_ptr<Device> plain_, split_;
 };
 
 TEST_F(SplitProductsTest, ProductsAreRight) {
@@ -140,22 +123,6 @@ TEST_F(SplitProductsTest, OtherSumsAreMadeAsBefore) {
 
 // ---- Errors
 
-// What the operands hold.
-enum class Values : uint8_t {
-  kNormal,
-  kPositive,
-  kRelu,              // the first without its negative numbers
-  kMixed,             // exponents from -20 to 20
-  kOutliers,          // one in 64 of them 4,096 times as large
-  kHalvesCancel,      // the second half of the depth nearly takes away what the first one gives
-  kNeighboursCancel,  // each second place of the depth nearly takes away the one before
-  kSubnormal,         // the first
-  kSubnormalAndHuge,
-  kHuge,     // products that are infinite once they are scaled
-  kNearMax,  // the first, some equal to the largest number
-  kSpecial,  // a few infinite, a few NaN
-};
-
 struct Layer {
   const char* name;
   Contract::Form form = Contract::Form::kMatMul;
@@ -164,58 +131,6 @@ struct Layer {
   std::vector<Axis> axes;
   Values values = Values::kNormal;
 };
-
-class Drawing {
- public:
-  explicit Drawing(uint32_t seed) : random_(seed) {}
-  // Of no function of the C library, so that every machine draws the same.
-  double Uniform() { return (random_() >> 8) * 0x1p-24; }
-  double Normal() {
-    double sum = -6;
-    for (int k = 0; k < 12; ++k) sum += Uniform();
-    return sum;
-  }
-  int Below(int limit) { return static_cast<int>(random_() % static_cast<uint32_t>(limit)); }
-  bool IsOneIn(int count) { return Below(count) == 0; }
-
- private:
-  std::mt19937 random_;
-};
-
-float Draw(Drawing& drawing, Values values, bool is_first) {
-  double value = values == Values::kPositive ? drawing.Uniform() : drawing.Normal();
-  switch (values) {
-    case Values::kRelu:
-      if (is_first) value = std::max(value, 0.0);
-      break;
-    case Values::kMixed:
-      value = std::ldexp(value, drawing.Below(41) - 20);
-      break;
-    case Values::kOutliers:
-      if (drawing.IsOneIn(64)) value *= 4096;
-      break;
-    case Values::kSubnormal:
-      if (is_first) value = std::ldexp(value, -131);
-      break;
-    case Values::kSubnormalAndHuge:
-      value = std::ldexp(value, is_first ? -136 : 98);
-      break;
-    case Values::kHuge:
-      value = std::ldexp(value, 58);
-      break;
-    case Values::kNearMax:
-      value = is_first ? std::ldexp(value, 124) : std::ldexp(value, -20);
-      if (is_first && drawing.IsOneIn(50)) value = std::numeric_limits<float>::max();
-      break;
-    case Values::kSpecial:
-      if (is_first && drawing.IsOneIn(400)) value = std::numeric_limits<double>::infinity();
-      if (!is_first && drawing.IsOneIn(900)) value = std::numeric_limits<double>::quiet_NaN();
-      break;
-    default:
-      break;
-  }
-  return static_cast<float>(value);
-}
 
 // The layer's step in float32 or float64, without values.
 RandomStep MakeStep(const Layer& layer, ElementType type) {
@@ -308,32 +223,6 @@ std::vector<T> RunOn(device::Device& device, RandomStep& step, const Operands& o
   return {values.begin(), values.end()};
 }
 
-// Largest errors against float64: of any output's share of its terms' magnitudes, in halves of a
-// float32's last place, and by itself.
-struct Errors {
-  double relative = 0, absolute = 0;
-};
-
-Errors Compare(const std::vector<float>& actual, const std::vector<double>& expected,
-               const std::vector<double>& magnitudes) {
-  Errors errors;
-  EXPECT_EQ(actual.size(), expected.size());
-  for (size_t k = 0; k < actual.size() && k < expected.size(); ++k) {
-    if (!std::isfinite(expected[k])) {
-      const bool is_same = std::isnan(expected[k]) ? std::isnan(actual[k])
-                                                   : static_cast<double>(actual[k]) == expected[k];
-      EXPECT_TRUE(is_same) << actual[k] << " in place of " << expected[k] << " at " << k;
-      continue;
-    }
-    const double error = std::abs(static_cast<double>(actual[k]) - expected[k]);
-    EXPECT_TRUE(std::isfinite(error)) << actual[k] << " in place of " << expected[k];
-    errors.absolute = std::max(errors.absolute, error);
-    if (magnitudes[k] > 0)
-      errors.relative = std::max(errors.relative, error / magnitudes[k] * 0x1p24);
-  }
-  return errors;
-}
-
 std::vector<Layer> ListLayers() {
   using enum Values;
   constexpr auto kMatMul = Contract::Form::kMatMul;
@@ -384,22 +273,6 @@ std::vector<Layer> ListLayers() {
   };
 }
 
-std::string_view Name(Values values) {
-  static constexpr std::string_view kNames[] = {"normal",
-                                                "0 to 1",
-                                                "first not negative",
-                                                "exponents of ±20",
-                                                "outliers",
-                                                "halves cancel",
-                                                "neighbours cancel",
-                                                "first subnormal",
-                                                "subnormal times huge",
-                                                "huge",
-                                                "first near the largest",
-                                                "a few infinite or NaN"};
-  return kNames[static_cast<size_t>(values)];
-}
-
 // The depth of a sum inside.
 int64_t DepthOf(const Layer& layer) {
   if (layer.form == Contract::Form::kMatMul) return layer.extents[3];
@@ -437,15 +310,7 @@ TEST_F(SplitProductsTest, ErrorsAreAtMostTwiceThoseOfPlainMultiplyAdds) {
                          DepthOf(layer), Name(layer.values), plain.relative, split.relative, ratio,
                          split.absolute / plain.absolute);
   }
-  std::ifstream file(ONNXIFI_TEST_DOCUMENT);
-  const std::string document{std::istreambuf_iterator<char>(file), {}};
-  if (document.empty() || split_->name().find("Emulated") == std::string::npos) {
-    fmt::print("{}\n{}", split_->name(), table);
-    return;
-  }
-  EXPECT_NE(document.find("\n" + table), std::string::npos)
-      << "docs/cuda.md has other errors than\n"
-      << table;
+  ExpectInDocument(table);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iterator>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "backends/core/codegen/attention_writer.h"
@@ -96,23 +97,24 @@ class AttentionBinding {
     const int64_t at_once = KeysAtOnce(width_, kAttentionManyRowKeys, /*rounds=*/400,
                                        kAttentionManyRowDepth, /*rounds_of_piece=*/64);
     constexpr int64_t kManyGroups = 512;
-    const bool by_units = HasUnits();
+    const Products products = FindProducts();
     KernelSequence sequence;
+    sequence.detail = products.detail;
     Cut(*block, kAttentionManyRowKeys, kManyGroups, INT64_MAX);
     if (parts_ > 1 && part_length_ <= at_once) {
-      const int kernel = by_units ? kAttentionUnitParts : kAttentionManyRowParts;
-      sequence.launches.push_back({.kernel = kernel + number, .loops = loops_});
+      sequence.launches.push_back({.kernel = products.of_parts + number, .loops = loops_});
       Join(sequence);
       return sequence;
     }
     Cut(*block, kAttentionManyRowKeys, /*wanted=*/1, INT64_MAX);
-    const int kernel = (by_units ? kAttentionUnits : kAttentionManyRows) + number;
+    const int kernel = products.of_all + number;
     if (keys_ <= at_once || groups_ == 0) {
       sequence.launches.push_back({.kernel = kernel, .loops = std::move(loops_)});
       return sequence;
     }
     const int64_t carried =
-        AttentionCarried(*block, by_units ? kAttentionUnitItems : AttentionItems(*block));
+        AttentionCarried(*block, products.of_all == kAttentionManyRows ? AttentionItems(*block)
+                                                                       : kAttentionUnitItems);
     loops_.form.is_grouped = true;
     loops_.form.is_narrow = loops_.form.is_narrow && groups_ <= kNarrow / carried;
     for (int64_t first = 0; first < keys_; first += at_once) {
@@ -198,13 +200,31 @@ class AttentionBinding {
     return true;
   }
 
-  // Whether matrix units multiply the operands as they are in memory.
-  bool HasUnits() const {
+  // By what many rows are multiplied: kernels for all keys and for parts of them.
+  struct Products {
+    int of_all, of_parts;
+    std::string_view detail;
+  };
+  Products FindProducts() const {
     constexpr int64_t kSharedBytes = int64_t{46} << 10;
+    const MatrixUnits& units = capabilities_.matrix_units;
+    if (units.kind == MatrixUnits::Kind::kFragments &&
+        capabilities_.row_shared_bytes >= kSharedBytes) {
+      if (HasHalves()) return {kAttentionUnits, kAttentionUnitParts, "matrix units"};
+      // Of both products, whose sums are that deep.
+      if (units.split_depth > 0 && step_.program->has_fast_algorithms &&
+          std::min(width_, keys_) >= units.split_depth) {
+        return {kAttentionSplits, kAttentionSplitParts, "matrix units, 3xTF32"};
+      }
+    }
+    return {kAttentionManyRows, kAttentionManyRowParts, {}};
+  }
+
+  // Whether matrix units multiply the operands as they are in memory.
+  bool HasHalves() const {
     const tensor::ElementType type = loops_.reads[0].type;
-    return capabilities_.matrix_units.kind == MatrixUnits::Kind::kFragments &&
-           capabilities_.row_shared_bytes >= kSharedBytes && tensor::BitWidth(type) == 16 &&
-           loops_.reads[1].type == type && loops_.reads[2].type == type &&
+    return tensor::BitWidth(type) == 16 && loops_.reads[1].type == type &&
+           loops_.reads[2].type == type &&
            std::ranges::all_of(loops_.form.has_words, [](bool has_words) { return has_words; });
   }
 
@@ -269,6 +289,11 @@ Launch WriteAttention(Writer& writer, const Source& source, int kernel) {
   if (kernel < kAttentionManyRows) {
     return WriteAttentionOfFewRows(writer, source,
                                    kAttentionFewRowBlocks[kernel - kAttentionFewRows]);
+  }
+  if (kernel >= kAttentionSplits) {
+    const bool has_parts = kernel >= kAttentionSplitParts;
+    const int number = kernel - (has_parts ? kAttentionSplitParts : kAttentionSplits);
+    return WriteAttentionBySplits(writer, source, kAttentionManyRowBlocks[number], has_parts);
   }
   if (kernel >= kAttentionUnits) {
     const bool has_parts = kernel >= kAttentionUnitParts;

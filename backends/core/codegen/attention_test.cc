@@ -10,104 +10,21 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/codegen/testing/step_fixture.h"
-#include "backends/core/program/verify.h"
+#include "backends/core/codegen/testing/attention_problem.h"
 
 namespace onnxifi::codegen {
 namespace {
 
 using program::Attention;
 using program::Expr;
-using program::ExprOp;
-using program::View;
 using reference::RandomStep;
 using tensor::ElementType;
-using tensor::Extents;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+using Problem = AttentionProblem;
+
 class AttentionTest : public StepTest {};
-
-struct Problem {
-  int64_t heads = 1, sharing = 1;  // heads of K and V, and heads of Q for each of them
-  int64_t queries = 1, keys = 1, width = 1, values = 1;
-  bool has_rows_of_keys = true;  // K lies as [keys, width]
-  bool is_transposed = false;    // the results lie as [queries, heads, values]
-  ElementType type = kFloat;
-  double scale = 0.25;
-  double cap = 0;              // softcap, unless 0
-  bool has_bias = false;       // added, of `type`, per query and key
-  bool has_mask = false;       // bool, per head and key
-  int64_t past = -1;           // causal behind so many keys, unless negative
-  double masked = -kInfinity;  // the score of what is masked
-  bool has_epilogue = false;   // a residual, at least 0
-  bool is_growing = false;     // each key has a score above those before it
-};
-
-RandomStep Make(const Problem& p, uint32_t seed) {
-  StepMaker make(seed);
-  program::ExprPool& pool = make.pool();
-  make.step.domain = {p.heads, p.sharing, p.queries, p.values};
-  Attention attention;
-  attention.keys = p.keys;
-  attention.width = p.width;
-  const auto load = [&](const View& view) { return Cast(make.Read(view), kFloat); };
-  attention.query_prologue =
-      load(make.Buffer({p.heads, p.sharing, p.queries, p.width}, p.type)).id();
-  View keys = make.Buffer(
-      p.has_rows_of_keys ? Extents{p.heads, p.keys, p.width} : Extents{p.heads, p.width, p.keys},
-      p.type);
-  if (p.has_rows_of_keys) std::swap(keys.strides[1], keys.strides[2]);
-  keys.strides.insert(keys.strides.begin() + 1, 0);
-  attention.key_prologue = load(keys).id();
-  View values = make.Buffer({p.heads, p.keys, p.values}, p.type);
-  values.strides.insert(values.strides.begin() + 1, 0);
-  attention.value_prologue = load(values).id();
-  Expr score = Accumulator(pool, kFloat);
-  score = score * Like(score, p.scale);
-  if (p.cap != 0) score = Unary(ExprOp::kTanh, score / Like(score, p.cap)) * Like(score, p.cap);
-  if (p.has_bias) {
-    View bias = make.Buffer({p.queries, p.keys}, p.type);
-    bias.strides.insert(bias.strides.begin(), {0, 0});
-    score = score + load(bias);
-  }
-  if (p.is_growing) score = score + Cast(Coordinate(pool, 3), kFloat) * Like(score, 0.1);
-  if (p.has_mask) {
-    View mask = make.Buffer({p.heads, p.keys}, ElementType::kInt8);
-    mask.strides = {mask.strides[0], 0, 0, 1};
-    const Expr is_seen = Cast(make.Read(mask), ElementType::kBool);
-    score = Select(is_seen, score, Like(score, p.masked));
-  }
-  if (p.past >= 0) {
-    const Expr past = IntConstant(pool, ElementType::kInt64, p.past);
-    score = Select(Coordinate(pool, 3) <= Coordinate(pool, 2) + past, score, Like(score, p.masked));
-  }
-  attention.score = score.id();
-  Expr result = Accumulator(pool, kFloat);
-  const Extents domain = {p.heads, p.sharing, p.queries, p.values};
-  if (p.has_epilogue) {
-    result = Maximum(result + load(make.Buffer(domain, p.type)), Like(result, 0));
-  }
-  attention.roots = {Cast(result, p.type).id()};
-  View out = make.Buffer(domain, p.type);
-  if (p.is_transposed) {
-    out.strides = {p.sharing * p.values, p.values, p.heads * p.sharing * p.values, 1};
-  }
-  make.step.writes = {out};
-  make.step.body = std::move(attention);
-  make.FinishStep(1e-4);
-  const base::Status verified = Verify(make.made.program);
-  EXPECT_TRUE(verified.ok()) << verified.Text();
-  return std::move(make.made);
-}
-
-// The elements of buffer `buffer` become `value`, from one on and so many apart.
-void Set(RandomStep& step, size_t buffer, int64_t first, int64_t apart, double value) {
-  tensor::Tensor& tensor = step.buffers[buffer];
-  for (int64_t k = first; k < tensor.element_count(); k += apart) {
-    tensor::StoreScalar(tensor.type(), tensor.mutable_data(), k, {.f = value});
-  }
-}
 
 // Each form of these is a kernel, which takes seconds to compile for some devices: what decides the
 // form goes together.
@@ -126,7 +43,7 @@ TEST_F(AttentionTest, IsRightAroundTheEdgesOfItsBlocks) {
                               .is_transposed = seed % 8 == 1};
         SCOPED_TRACE(testing::Message() << queries << " queries, " << keys << " keys of "
                                         << problem.width << ", " << problem.values << " values");
-        ExpectRight(Make(problem, seed++), "generated");
+        ExpectRight(MakeAttention(problem, seed++), "generated");
       }
     }
   }
@@ -137,16 +54,16 @@ TEST_F(AttentionTest, IsRightAroundTheEdgesOfItsBlocks) {
 TEST_F(AttentionTest, GroupsTakeSeveralBlocksOfKeys) {
   Problem many{.heads = 260, .queries = 17, .keys = 150, .width = 3, .values = 2};
   many.is_growing = true;
-  ExpectRight(Make(many, 70), "generated");
+  ExpectRight(MakeAttention(many, 70), "generated");
   many.heads = 70;
   many.keys = 64 * 16 - 3;
-  ExpectRight(Make(many, 71), "generated");
+  ExpectRight(MakeAttention(many, 71), "generated");
   Problem few{.heads = 520, .keys = 300, .width = 3, .values = 2};
   few.is_growing = true;
-  ExpectRight(Make(few, 72), "generated");
+  ExpectRight(MakeAttention(few, 72), "generated");
   few.heads = 300;
   few.keys = 128 * 7 - 1;
-  ExpectRight(Make(few, 73), "generated");
+  ExpectRight(MakeAttention(few, 73), "generated");
 }
 
 // Also by matrix units, of 16 bits.
@@ -161,13 +78,13 @@ TEST_F(AttentionTest, WordsOfOperandsAreRight) {
                     .type = type};
     for (const int64_t keys : {65, 200}) {
       problem.keys = keys;
-      ExpectRight(Make(problem, seed++), "generated");
+      ExpectRight(MakeAttention(problem, seed++), "generated");
     }
     if (type == kFloat) continue;
     problem.has_bias = problem.has_mask = problem.has_epilogue = true;
     problem.values = 24;
     problem.past = 100;
-    ExpectRight(Make(problem, seed++), "generated");
+    ExpectRight(MakeAttention(problem, seed++), "generated");
   }
 }
 
@@ -180,13 +97,13 @@ TEST_F(AttentionTest, WeightsOfHalvesAreExact) {
                         .values = 16,
                         .type = ElementType::kFloat16,
                         .scale = 2};
-  RandomStep step = Make(problem, 50);
-  Set(step, 2, 70 * 16 + 5, 10000, 60000);
+  RandomStep step = MakeAttention(problem, 50);
+  SetElements(step, 2, 70 * 16 + 5, 10000, 60000);
   ExpectRight(step, "generated");
   Problem equal = problem;
   equal.scale = 0;
-  RandomStep infinite = Make(equal, 51);
-  Set(infinite, 2, 70 * 16 + 5, 10000, kInfinity);
+  RandomStep infinite = MakeAttention(equal, 51);
+  SetElements(infinite, 2, 70 * 16 + 5, 10000, kInfinity);
   ExpectRight(infinite, "generated");
 }
 
@@ -195,26 +112,26 @@ TEST_F(AttentionTest, EveryPartOfAScoreIsRight) {
   // Query 0 sees key 0 alone, in the first of two blocks.
   Problem causal = plain;
   causal.past = 0;
-  ExpectRight(Make(causal, 2), "generated");
+  ExpectRight(MakeAttention(causal, 2), "generated");
   Problem all = plain;
   all.has_bias = all.has_mask = all.has_epilogue = true;
   all.cap = 1.5;
   all.past = 38;
-  ExpectRight(Make(all, 4), "generated");
+  ExpectRight(MakeAttention(all, 4), "generated");
   all.masked = -1e30;
-  ExpectRight(Make(all, 3), "generated");
+  ExpectRight(MakeAttention(all, 3), "generated");
 }
 
 TEST_F(AttentionTest, HeadsShareKeysAndValues) {
-  ExpectRight(Make({.heads = 2,
-                    .sharing = 3,
-                    .queries = 40,
-                    .keys = 50,
-                    .width = 8,
-                    .values = 9,
-                    .is_transposed = true,
-                    .has_bias = true},
-                   7),
+  ExpectRight(MakeAttention({.heads = 2,
+                             .sharing = 3,
+                             .queries = 40,
+                             .keys = 50,
+                             .width = 8,
+                             .values = 9,
+                             .is_transposed = true,
+                             .has_bias = true},
+                            7),
               "generated");
 }
 
@@ -222,15 +139,15 @@ TEST_F(AttentionTest, EveryTypeIsRight) {
   for (const ElementType type : {ElementType::kFloat16, ElementType::kBfloat16}) {
     Problem problem{.heads = 2, .queries = 35, .keys = 68, .width = 20, .values = 70, .type = type};
     problem.has_bias = problem.has_epilogue = true;
-    ExpectRight(Make(problem, 8), "generated");
+    ExpectRight(MakeAttention(problem, 8), "generated");
   }
 }
 
 TEST_F(AttentionTest, NothingToWeighIsRightToo) {
-  ExpectRight(Make({.queries = 3, .keys = 0, .width = 4, .values = 5}, 9), "generated");
-  ExpectRight(Make({.queries = 3, .keys = 4, .width = 0, .values = 5}, 10), "generated");
-  ExpectRight(Make({.queries = 0, .keys = 4, .width = 3, .values = 5}, 11), "generated");
-  ExpectRight(Make({.heads = 0, .queries = 2, .keys = 4, .width = 3, .values = 5}, 12),
+  ExpectRight(MakeAttention({.queries = 3, .keys = 0, .width = 4, .values = 5}, 9), "generated");
+  ExpectRight(MakeAttention({.queries = 3, .keys = 4, .width = 0, .values = 5}, 10), "generated");
+  ExpectRight(MakeAttention({.queries = 0, .keys = 4, .width = 3, .values = 5}, 11), "generated");
+  ExpectRight(MakeAttention({.heads = 0, .queries = 2, .keys = 4, .width = 3, .values = 5}, 12),
               "generated");
 }
 
@@ -259,7 +176,7 @@ TEST_F(AttentionTest, FewQueriesOfManyKeysAreRight) {
       SCOPED_TRACE(testing::Message()
                    << problem.queries << " queries of " << problem.sharing << " heads, " << keys
                    << " keys of " << problem.width << ", " << problem.values << " values");
-      ExpectRight(Make(problem, seed++), "generated");
+      ExpectRight(MakeAttention(problem, seed++), "generated");
     }
   }
 }
@@ -269,16 +186,16 @@ TEST_F(AttentionTest, EveryPartOfAScoreOfFewQueriesIsRight) {
   problem.has_bias = problem.has_mask = problem.has_epilogue = true;
   problem.cap = 1.5;
   problem.past = 300;
-  ExpectRight(Make(problem, 60), "generated");
+  ExpectRight(MakeAttention(problem, 60), "generated");
   problem.masked = -1e30;
-  ExpectRight(Make(problem, 61), "generated");
+  ExpectRight(MakeAttention(problem, 61), "generated");
 }
 
 TEST_F(AttentionTest, PartsWithoutAScoreWeighNothing) {
   const Problem problem{.sharing = 2, .queries = 2, .keys = 600, .width = 8, .values = 12};
   // The last key alone is seen; then none is.
   for (const int64_t seen : {599, 600}) {
-    RandomStep step = Make(problem, 62);
+    RandomStep step = MakeAttention(problem, 62);
     program::ExprPool& pool = step.program.exprs;
     const Expr sum = Accumulator(pool, kFloat);
     const Expr is_seen = Coordinate(pool, 3) >= IntConstant(pool, ElementType::kInt64, seen);
@@ -295,7 +212,7 @@ TEST_F(AttentionTest, RowsWithoutAScoreAreNanAndNoOthers) {
   // hardly any query sees one, in the first all but those do.
   Problem problem{.queries = 80, .keys = 90, .width = 5, .values = 3};
   problem.past = 0;
-  RandomStep step = Make(problem, 13);
+  RandomStep step = MakeAttention(problem, 13);
   program::ExprPool& pool = step.program.exprs;
   Attention& attention = *step.program.steps[0].As<Attention>();
   const Expr seen =
@@ -318,7 +235,7 @@ TEST_F(AttentionTest, RowsWithoutAScoreAreNanAndNoOthers) {
 TEST_F(AttentionTest, ScoresMayGrowFromBlockToBlock) {
   // Each block of keys has scores far above those before it, or far below.
   for (const bool grows : {true, false}) {
-    RandomStep step = Make({.queries = 34, .keys = 140, .width = 3, .values = 4}, 14);
+    RandomStep step = MakeAttention({.queries = 34, .keys = 140, .width = 3, .values = 4}, 14);
     program::ExprPool& pool = step.program.exprs;
     const Expr sum = Accumulator(pool, kFloat);
     const Expr key = Cast(Coordinate(pool, 3), kFloat);
@@ -333,34 +250,34 @@ TEST_F(AttentionTest, InfinitiesAndNanReachTheirRowsAndNoOthers) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double value : {nan, kInfinity, -kInfinity}) {
     // One element of query 33, of key 40, of value 3 of key 65.
-    RandomStep one = Make(problem, 15);
-    Set(one, q, 33 * 4 + 1, 1000, value);
+    RandomStep one = MakeAttention(problem, 15);
+    SetElements(one, q, 33 * 4 + 1, 1000, value);
     ExpectRight(one, "generated");
-    RandomStep two = Make(problem, 16);
-    Set(two, k, 40 * 4, 1000, value);
+    RandomStep two = MakeAttention(problem, 16);
+    SetElements(two, k, 40 * 4, 1000, value);
     ExpectRight(two, "generated");
-    RandomStep three = Make(problem, 17);
-    Set(three, v, 65 * 5 + 3, 1000, value);
+    RandomStep three = MakeAttention(problem, 17);
+    SetElements(three, v, 65 * 5 + 3, 1000, value);
     ExpectRight(three, "generated");
   }
   // Of parts of the keys of few queries.
   const Problem few{.queries = 3, .keys = 400, .width = 4, .values = 5};
   for (const double value : {nan, kInfinity, -kInfinity}) {
-    RandomStep one = Make(few, 19);
-    Set(one, q, 1 * 4 + 1, 1000, value);
+    RandomStep one = MakeAttention(few, 19);
+    SetElements(one, q, 1 * 4 + 1, 1000, value);
     ExpectRight(one, "generated");
-    RandomStep two = Make(few, 19);
-    Set(two, k, 290 * 4, 10000, value);
+    RandomStep two = MakeAttention(few, 19);
+    SetElements(two, k, 290 * 4, 10000, value);
     ExpectRight(two, "generated");
-    RandomStep three = Make(few, 19);
-    Set(three, v, 399 * 5 + 3, 10000, value);
+    RandomStep three = MakeAttention(few, 19);
+    SetElements(three, v, 399 * 5 + 3, 10000, value);
     ExpectRight(three, "generated");
   }
   // A masked key has weight 0, and 0 * infinity is no number.
   Problem causal = problem;
   causal.past = 0;
-  RandomStep masked = Make(causal, 18);
-  Set(masked, v, 69 * 5, 1000, kInfinity);
+  RandomStep masked = MakeAttention(causal, 18);
+  SetElements(masked, v, 69 * 5, 1000, kInfinity);
   ExpectRight(masked, "generated");
 }
 

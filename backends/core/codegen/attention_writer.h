@@ -32,6 +32,9 @@ inline constexpr int kAttentionManyRowParts = 9;
 inline constexpr int kAttentionUnits = 11;
 inline constexpr int kAttentionUnitParts = 13;
 inline constexpr int kAttentionUnitItems = 128;
+// The same by matrix units of TF32, as 3xTF32 (split_product_text.cc).
+inline constexpr int kAttentionSplits = 15;
+inline constexpr int kAttentionSplitParts = 17;
 // Keys of a block, where rows are few and where they are many, and elements of their depth at a
 // time.
 inline constexpr int kAttentionFewRowKeys = 128;
@@ -125,6 +128,8 @@ Launch WriteAttentionOfManyRows(Writer& writer, const Source& source, const Atte
                                 bool has_parts);
 Launch WriteAttentionByUnits(Writer& writer, const Source& source, const AttentionBlock& block,
                              bool has_parts);
+Launch WriteAttentionBySplits(Writer& writer, const Source& source, const AttentionBlock& block,
+                              bool has_parts);
 // Joins parts.
 Launch WriteAttentionJoin(Writer& writer, const Source& source);
 

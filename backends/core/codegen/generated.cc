@@ -9,6 +9,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,7 @@ class BoundGenerated final : public device::BoundKernel {
     }
     return base::Ok();
   }
+  std::string Detail() const override { return std::string(detail_); }
 
  private:
   friend class Kernel;
@@ -50,6 +53,7 @@ class BoundGenerated final : public device::BoundKernel {
   Services& services_;
   std::vector<Start> starts_;
   std::array<int64_t, kScratchPieces> offset_bytes_ = {};  // of each piece of working memory
+  std::string_view detail_;
 };
 
 class Kernel final : public device::Kernel {
@@ -65,6 +69,7 @@ class Kernel final : public device::Kernel {
                                                     device::Addresses /*constants*/) override {
     const KernelSequence sequence = MakeKernelSequence(facts_, step, capabilities_);
     auto bound = std::make_unique<BoundGenerated>(services_);
+    bound->detail_ = sequence.detail;
     for (const KernelSequence::Launch& part : sequence.launches) {
       ONNXIFI_ASSIGN_OR_RETURN(
           std::shared_ptr<const KernelVariant> variant,

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "backends/core/codegen/loop_nest.h"
@@ -27,8 +28,9 @@ struct KernelSequence {
   };
   std::vector<Launch> launches;
   std::array<int64_t, kScratchPieces> scratch_bytes = {};
+  std::string_view detail;  // of the step in a profile; lasts as long as the process
 };
-inline constexpr int kMaxKernels = 15;
+inline constexpr int kMaxKernels = 19;
 
 }  // namespace onnxifi::codegen
 
