@@ -2,8 +2,9 @@
 //
 // Pooling: a tile is a block of pixels with all or some of their channels, or of channels with
 // their pixels, whichever lie side by side. Its windows are reduced into a register, then the
-// epilogue runs over that. Where there is none, they are reduced into the result. The largest of
-// some bfloat16 is one of them, and is widened for the epilogue alone.
+// epilogue runs over that. Where there is none, they are reduced into the result. An epilogue of
+// bytes has 256 results, which are computed once and looked up. The largest of some bfloat16 is one
+// of them, and is widened for the epilogue alone.
 
 #include "backends/cpu/pooling/pooling.h"
 
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "backends/core/reference/scratch.h"
+#include "backends/cpu/engine/byte_function.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/pooling/plane_reduction.h"
 #include "backends/cpu/pooling/reduction.h"
@@ -63,11 +65,22 @@ struct Epilogue {
   bool is_empty;  // the one result is what was reduced
 };
 
+// What an epilogue makes of each byte, by its bits.
+using ByteTable = std::array<uint8_t, 256>;
+
+bool IsIdentity(const ByteTable& table) {
+  for (size_t k = 0; k < table.size(); ++k) {
+    if (table[k] != k) return false;
+  }
+  return true;
+}
+
 class BoundPooling final : public device::BoundKernel {
  public:
-  BoundPooling(std::shared_ptr<const Epilogue> epilogue, const device::BoundStep& step,
-               engine::Runtime& runtime)
+  BoundPooling(std::shared_ptr<const Epilogue> epilogue, const std::optional<ByteTable>& table,
+               const device::BoundStep& step, engine::Runtime& runtime)
       : epilogue_(std::move(epilogue)),
+        table_(table),
         bound_(epilogue_->code, step),
         writer_(step.writes, static_cast<int>(step.domain.size())),
         source_(step.reads[0]),
@@ -80,7 +93,7 @@ class BoundPooling final : public device::BoundKernel {
     if (is_empty_) return;
     // Where there is one channel, its pixels are neighbours.
     is_planar_ = source_.strides.back() == 1 && (source_.strides[1] != 1 || step.domain[1] == 1);
-    is_direct_ = epilogue_->is_empty &&
+    is_direct_ = (epilogue_->is_empty || table_) &&
                  (is_planar_ ? result_.strides.back() : result_.strides[1]) == 1 &&
                  count < runtime.settings().streamed_bytes / element_bytes_;
     plane_ = MakeWindows(step);
@@ -226,6 +239,28 @@ class BoundPooling final : public device::BoundKernel {
     for (int64_t n = 0; n < box.extents[0]; ++n) {
       Reduce(planes, FirstOf(source_, box, n, addresses),
              FirstOf(result_, box, n, addresses) + pixel * element_bytes_, rows);
+      if (table_ && !IsIdentity(*table_)) {
+        LookUp(planes, reinterpret_cast<uint8_t*>(FirstOf(result_, box, n, addresses)) + pixel);
+      }
+    }
+  }
+
+  // Of bytes that were stored just now.
+  void LookUp(const PlaneBlock& planes, uint8_t* result) const {
+    const Block& block = planes.block;
+    const int64_t channels = is_planar_ ? block.channels : 1;
+    int64_t runs = block.extents[2], run = block.channels, stride = block.strides[2];
+    if (is_planar_ || stride == run) {
+      run = is_planar_ ? block.extents[2] : runs * run;
+      runs = 1;
+    }
+    for (int64_t c = 0; c < channels; ++c, result += planes.result_stride) {
+      for (int64_t z = 0; z < block.extents[0]; ++z) {
+        for (int64_t y = 0; y < block.extents[1]; ++y) {
+          uint8_t* const row = result + z * block.strides[0] + y * block.strides[1];
+          engine::LookUpBytes(table_->data(), runs, run, row, stride, row, stride);
+        }
+      }
     }
   }
 
@@ -263,6 +298,7 @@ class BoundPooling final : public device::BoundKernel {
   }
 
   const std::shared_ptr<const Epilogue> epilogue_;  // shared with the kernel
+  const std::optional<ByteTable> table_;            // what may take the epilogue's place
   engine::BoundCode bound_;
   engine::Writer writer_;
   const device::BoundView source_;
@@ -288,16 +324,84 @@ class PoolingKernel final : public device::Kernel {
       : epilogue_(std::move(epilogue)), runtime_(runtime) {}
 
   base::Result<std::unique_ptr<device::BoundKernel>> Bind(const device::BoundStep& step,
-                                                          device::Addresses) override {
+                                                          device::Addresses constants) override {
     std::unique_ptr<device::BoundKernel> bound;
-    ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&] {
-      bound = std::make_unique<BoundPooling>(epilogue_, step, runtime_);
+    ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&]() -> Status {
+      std::optional<ByteTable> table;
+      if (!epilogue_->is_empty && DependsOnBytes(step, constants)) {
+        ONNXIFI_ASSIGN_OR_RETURN(table, Tabulate(step, constants));
+      }
+      bound = std::make_unique<BoundPooling>(epilogue_, table, step, runtime_);
       return base::Ok();
     }));
     return bound;
   }
 
  private:
+  // Whether the epilogue makes a byte of each byte, with numbers that are constant.
+  static bool DependsOnBytes(const device::BoundStep& step, device::Addresses constants) {
+    constexpr int64_t kMinElements = 1024;  // worth a table
+    const auto is_byte = [](ElementType type) {
+      return type == ElementType::kUint8 || type == ElementType::kInt8;
+    };
+    if (step.writes.size() != 1 || !is_byte(step.reads[0].type) || !is_byte(step.writes[0].type) ||
+        tensor::ElementCount(step.domain) < kMinElements) {
+      return false;
+    }
+    const program::ExprPool& pool = step.program->exprs;
+    for (const program::ExprId id : program::Reachable(pool, step.step->As<Window>()->roots)) {
+      const program::ExprNode& node = pool[id];
+      if (node.op == program::ExprOp::kIndex || node.op == program::ExprOp::kDim ||
+          node.op == program::ExprOp::kRandom) {
+        return false;
+      }
+    }
+    for (size_t read = 1; read < step.reads.size(); ++read) {
+      const device::BoundView& view = step.reads[read];
+      if (!view.guards.empty() || constants[static_cast<size_t>(view.buffer)] == nullptr) {
+        return false;
+      }
+      for (size_t axis = 0; axis < step.domain.size(); ++axis) {
+        if (step.domain[axis] != 1 && view.strides[axis] != 0) return false;
+      }
+    }
+    return true;
+  }
+
+  // A window of one element over all bytes.
+  base::Result<ByteTable> Tabulate(const device::BoundStep& step,
+                                   device::Addresses constants) const {
+    ByteTable bytes, results;
+    const auto count = static_cast<int64_t>(bytes.size());
+    for (size_t k = 0; k < bytes.size(); ++k) bytes[k] = static_cast<uint8_t>(k);
+    Window window = *step.step->As<Window>();
+    std::ranges::fill(window.in_spatial, program::Dim(1));
+    std::ranges::fill(window.kernel, program::Dim(1));
+    std::ranges::fill(window.pads_begin, program::Dim(0));
+    std::ranges::fill(window.pads_end, program::Dim(0));
+    std::ranges::fill(window.strides, 1);
+    std::ranges::fill(window.dilations, 1);
+    program::Step one;
+    one.body = std::move(window);
+    device::BoundStep all = step;
+    all.step = &one;
+    std::ranges::fill(all.domain, 1);
+    all.domain[1] = count;
+    for (device::BoundView& read : all.reads) std::ranges::fill(read.strides, 0);
+    std::vector<std::byte*> addresses(constants.begin(), constants.end());
+    const auto place = [&](device::BoundView& view, ByteTable& table) {
+      view.offset = 0;
+      view.buffer_bytes = count;
+      std::ranges::fill(view.strides, count);
+      view.strides[1] = 1;
+      addresses[static_cast<size_t>(view.buffer)] = reinterpret_cast<std::byte*>(table.data());
+    };
+    place(all.reads[0], bytes);
+    place(all.writes[0], results);
+    ONNXIFI_RETURN_IF_ERROR(BoundPooling(epilogue_, std::nullopt, all, runtime_).Run(addresses));
+    return results;
+  }
+
   const std::shared_ptr<const Epilogue> epilogue_;  // shared with what it bound
   engine::Runtime& runtime_;
 };
