@@ -511,7 +511,7 @@ bool Selector::PrefersChannelsLast(const device::Facts& facts) const {
 }
 
 // Of bytes alone; 16-bit floats are widened. Groups of few outputs fill no vector, but for a kernel
-// per channel.
+// per channel and where several are multiplied together.
 bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
   constexpr int64_t kMinOutputs = 16;
   if (runtime::IsLeftOut(kByteProduct) || !integer::SelectProduct(facts).ok()) return false;
@@ -519,7 +519,8 @@ bool Selector::PrefersNarrowOperands(const device::Facts& facts) const {
   if (contract.group == 1) return true;
   if (!facts.step.domain[1].is_constant()) return false;
   const int64_t outputs = facts.step.domain[1].constant() / contract.group;
-  return outputs >= kMinOutputs || (outputs == 1 && contract.inner[0] == program::Dim(1));
+  return outputs >= kMinOutputs || (outputs == 1 && contract.inner[0] == program::Dim(1)) ||
+         integer::WalksInGroups(facts);
 }
 
 bool Selector::PrefersQuantizedWeights(const device::Facts& facts) const {

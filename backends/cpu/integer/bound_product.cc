@@ -17,6 +17,7 @@
 #include "backends/cpu/engine/runtime.h"
 #include "backends/cpu/integer/byte_packing.h"
 #include "backends/cpu/integer/depthwise.h"
+#include "backends/cpu/integer/grouped.h"
 #include "backends/cpu/integer/requantize.h"
 #include "backends/cpu/processor/processor.h"
 #include "backends/cpu/transpose/transpose.h"
@@ -74,7 +75,10 @@ class BoundProduct final : public device::BoundKernel {
   bool ReadsAtRun(int read) const override { return read != 1 || packed_ == nullptr; }
 
   std::string Detail() const override {
-    return MultiplierName() + (geometry_.depthwise ? ", a kernel per channel" : "") +
+    return MultiplierName() +
+           (geometry_.small_groups ? ", small groups side by side"
+            : geometry_.depthwise  ? ", a kernel per channel"
+                                   : "") +
            (IsWalked() ? " along rows" : "") +
            (geometry_.columns.pieces > 1 ? ", windows read in pieces" : "") +
            (requantized_ ? ", sums requantized at once" : "");
@@ -112,8 +116,9 @@ class BoundProduct final : public device::BoundKernel {
     const uint8_t* a;
     const std::byte* panels;
     const int32_t* column_terms;  // null: all are 0
-    // Of a depthwise convolution; its data is that of the batch.
+    // Of a depthwise convolution, or of small groups; the data is that of the batch.
     DepthwiseImage depthwise{};
+    GroupedImage grouped{};
     const int32_t* start = nullptr;
   };
 
@@ -311,7 +316,7 @@ class BoundProduct final : public device::BoundKernel {
 
   // Whether windows are walked along rows, but for kernels with zero points.
   bool IsWalked() const {
-    return geometry_.depthwise && plan_.factors.b.is_signed &&
+    return geometry_.depthwise && !geometry_.small_groups && plan_.factors.b.is_signed &&
            WalkedQuads(*geometry_.depthwise) > 0;
   }
 
@@ -321,7 +326,11 @@ class BoundProduct final : public device::BoundKernel {
     return varies ? tensor::ElementCount(b.axes.batch_extents) : 1;
   }
   int64_t TermCount() const {
-    // Of a depthwise convolution: pairs of weights less zero points, what sums start with, a pixel.
+    // What sums start with, a pixel.
+    if (geometry_.small_groups) {
+      return PaddedColumns(geometry_.columns.columns) + geometry_.depthwise->channels / kInt + 1;
+    }
+    // Of a depthwise convolution: pairs of weights less zero points, and the same.
     if (geometry_.depthwise) {
       return (PairCount(*geometry_.depthwise) + 3) * PaddedColumns(geometry_.columns.columns);
     }
@@ -352,6 +361,7 @@ class BoundProduct final : public device::BoundKernel {
   }
 
   void PrepareDepthwise(RunState& run, int32_t* terms) const {
+    if (geometry_.small_groups) return PrepareGroups(run, terms);
     const int64_t channels = geometry_.columns.columns;
     const int64_t taps = TapCount(*geometry_.depthwise);
     const int64_t pairs = PairCount(*geometry_.depthwise);
@@ -378,14 +388,30 @@ class BoundProduct final : public device::BoundKernel {
         run.depthwise.quads = nullptr;
       }
     }
+    run.depthwise.fill = StartSums(run, run.depthwise.weights + pairs * channels, start);
+  }
+
+  void PrepareGroups(RunState& run, int32_t* terms) const {
+    const auto* const weights = reinterpret_cast<const int32_t*>(run.panels);
+    run.grouped = {*geometry_.depthwise,
+                   *geometry_.small_groups,
+                   geometry_.columns.columns,
+                   plan_.factors.a.is_signed,
+                   nullptr,
+                   StartSums(run, weights, terms),
+                   weights};
+  }
+
+  // What sums start with, from those of the kernels, and returns a pixel outside of the image.
+  const uint8_t* StartSums(RunState& run, const int32_t* sums, int32_t* start) const {
     const ZeroPoint& a = zero_points_[0];
     const int32_t zero_point = a.factor.zero_point_read < 0 ? 0 : a.At(run.addresses, 0);
-    const int32_t* sums = run.depthwise.weights + pairs * channels;
-    for (int64_t c = 0; c < channels; ++c) start[c] = -zero_point * sums[c];
-    auto* pixel = reinterpret_cast<uint8_t*>(start + channels);
-    std::fill_n(pixel, channels, static_cast<uint8_t>(zero_point));
-    run.depthwise.fill = pixel;
+    const int64_t columns = geometry_.columns.columns;
+    for (int64_t c = 0; c < columns; ++c) start[c] = -zero_point * sums[c];
+    auto* pixel = reinterpret_cast<uint8_t*>(start + columns);
+    std::fill_n(pixel, geometry_.depthwise->channels, static_cast<uint8_t>(zero_point));
     run.start = start;
+    return pixel;
   }
 
   // The zero point of a row, moved as its elements are.
@@ -437,14 +463,12 @@ class BoundProduct final : public device::BoundKernel {
                                        : 0;
       const int64_t group = first_column / geometry_.columns.columns;
       if (geometry_.depthwise) {
-        DepthwiseImage image = run.depthwise;
-        image.data = run.a + geometry_.batch_offsets[static_cast<size_t>(batch)];
         product.columns = ColumnsOf(box);
         if (requantized_) {
-          SumAndRequantize(run, image, batch, first_row, product, first_column, sums, scratch);
+          SumAndRequantize(run, batch, first_row, product, first_column, sums, scratch);
           continue;
         }
-        SumWindows(image, run.start, first_row, product.rows, first_column, product.columns, sums);
+        SumImage(run, batch, first_row, product.rows, first_column, product.columns, sums);
         RunEpilogue(run, row_tiles, box, sums, product.columns, frame, scratch);
         continue;
       }
@@ -494,18 +518,39 @@ class BoundProduct final : public device::BoundKernel {
                          requantized_->result.element_bytes());
   }
 
-  // Of a depthwise convolution, some rows at a time, whose sums stay in the L1 cache.
-  void SumAndRequantize(const RunState& run, const DepthwiseImage& image, int64_t batch,
-                        int64_t first_row, const ByteProduct& product, int64_t first_column,
-                        int32_t* sums, std::byte* scratch) const {
+  // The windows of a depthwise convolution, or of small groups.
+  void SumImage(const RunState& run, int64_t batch, int64_t first_row, int64_t rows,
+                int64_t first_column, int64_t columns, int32_t* sums) const {
+    const uint8_t* const data = run.a + geometry_.batch_offsets[static_cast<size_t>(batch)];
+    if (geometry_.small_groups) {
+      GroupedImage image = run.grouped;
+      image.data = data;
+      return SumGroupedWindows(image, run.start, first_row, rows, first_column, columns, sums);
+    }
+    DepthwiseImage image = run.depthwise;
+    image.data = data;
+    SumWindows(image, run.start, first_row, rows, first_column, columns, sums);
+  }
+
+  // The same, some rows at a time, whose sums stay in the L1 cache: whole rows of the image, or
+  // equal parts of one, since windows are walked along these.
+  void SumAndRequantize(const RunState& run, int64_t batch, int64_t first_row,
+                        const ByteProduct& product, int64_t first_column, int32_t* sums,
+                        std::byte* scratch) const {
     constexpr int64_t kSums = 4096;
-    const int64_t some = std::max<int64_t>(1, kSums / product.columns);
-    for (int64_t row = 0; row < product.rows; row += some) {
+    const int64_t most = std::max<int64_t>(1, kSums / product.columns);
+    const int64_t along = geometry_.depthwise->spatial[2].out;
+    const int64_t parts = (along + most - 1) / most;
+    const int64_t some = parts == 1 ? most / along * along : (along + parts - 1) / parts;
+    int64_t now = 0;
+    for (int64_t row = 0; row < product.rows; row += now) {
+      const int64_t place = (first_row + row) % along;
+      now = parts == 1 ? some - place : std::min(some - place % some, along - place);
       SumBlock block = BlockOf(run, batch, first_row + row, first_column);
       block.sums = sums;
       block.sum_stride = block.columns = product.columns;
-      block.rows = std::min(some, product.rows - row);
-      SumWindows(image, run.start, first_row + row, block.rows, first_column, block.columns, sums);
+      block.rows = now = std::min(now, product.rows - row);
+      SumImage(run, batch, first_row + row, block.rows, first_column, block.columns, sums);
       std::byte* const result = block.result;
       if (requantized_->result.AreTurned()) Turn(block.columns, scratch, block);
       Requantize(*plan_.requantization, block);
@@ -621,12 +666,19 @@ class BoundProduct final : public device::BoundKernel {
 int64_t WeightBytes(const ProductGeometry& geometry) {
   if (!geometry.depthwise) return geometry.columns.PackedBytes();
   const WindowAxes& axes = *geometry.depthwise;
+  if (geometry.small_groups) {
+    return GroupedWeightCount(*geometry.small_groups, geometry.columns.columns, TapCount(axes)) *
+           kInt;
+  }
   return (PairCount(axes) + 1 + WalkedQuads(axes)) * geometry.columns.columns * kInt;
 }
 void PackWeights(const ProductGeometry& geometry, const ByteFactors& factors, const uint8_t* b,
                  std::byte* to, device::Parallel& parallel) {
   if (!geometry.depthwise) return geometry.columns.Pack(b, to, parallel);
   auto* const weights = reinterpret_cast<int32_t*>(to);
+  if (geometry.small_groups) {
+    return PackGroupedWeights(*geometry.small_groups, geometry.columns, b, weights);
+  }
   const WindowAxes& axes = *geometry.depthwise;
   UnpackTaps(geometry.columns, b, factors.b.is_signed, weights);
   PackWalkedQuads(axes, geometry.columns, b,

@@ -3,9 +3,9 @@
 // Depthwise: per position of the result the addresses of the taps, then a loop over vectors of
 // channels with a loop over taps within, two at a time: where there is an instruction that adds up
 // two products of 16-bit numbers, it does. Where one adds up four products of bytes, windows are
-// walked along rows of the image: four neighbouring pixels of a channel are a lane. Of small square
-// kernels each such quad is made once, and all windows that see it have weights of their own,
-// shifted to where their pixels are in it. Of others, the quads of every pixel are stored.
+// walked along rows of the image: four neighbouring pixels of a channel are a lane. Of kernels 3, 5
+// or 7 pixels wide each such quad is made once, and all windows that see it have weights of their
+// own, shifted to where their pixels are in it. Of others, the quads of every pixel are stored.
 
 #include "backends/cpu/integer/depthwise.h"
 
@@ -26,13 +26,14 @@ namespace onnxifi::integer {
 
 #ifndef ONNXIFI_BACKENDS_CPU_INTEGER_DEPTHWISE_ROWS_
 #define ONNXIFI_BACKENDS_CPU_INTEGER_DEPTHWISE_ROWS_
-constexpr int kMaxWalkedRows = 5;
+constexpr int kMaxWalkedRows = 32;
 
 // Results of neighbouring windows along one row of the image.
 struct WalkedRow {
   // Per row of the kernel: the pixel at 0 of its row of the image, and how far pixels lie apart.
   const uint8_t* rows[kMaxWalkedRows];
   int64_t pixel_strides[kMaxWalkedRows];
+  int64_t row_count;
   const uint8_t* fill;  // what is beside a row
   int64_t in;           // pixels of a row
   int64_t begin;        // of the first window
@@ -48,8 +49,13 @@ struct WalkedRow {
   int64_t sum_stride;
 };
 
+// Quads that a window reaches over, from the one it begins in on.
+constexpr int64_t ReachOf(int64_t kernel, int64_t stride) {
+  return ((kQuad / stride - 1) * stride + kernel - 1) / kQuad + 1;
+}
+
 // Whether window `window` of those that begin in a quad of pixels, `stride` apart, meets that quad,
-// or the one behind it.
+// or the one so many behind it.
 constexpr bool MeetsQuad(int64_t kernel, int64_t stride, int64_t window, int64_t behind) {
   const int64_t first_tap = kQuad * behind - window * stride;
   return first_tap + kQuad > 0 && first_tap < kernel;
@@ -236,6 +242,7 @@ template <int kernel, int stride, int quads, bool is_whole>
 HWY_NOINLINE void WalkQuads(const WalkedRow& row, int64_t channel, __mmask16 mask, __m512i start,
                             int64_t first, int64_t count) {
   constexpr int kWindows = kQuad / stride;  // that begin in a quad
+  constexpr int kReach = ReachOf(kernel, stride);
   __m512i sums[quads][kWindows];
 #pragma GCC unroll 4
   for (int q = 0; q < quads; ++q) {
@@ -245,20 +252,20 @@ HWY_NOINLINE void WalkQuads(const WalkedRow& row, int64_t channel, __mmask16 mas
   const __m512i flip = _mm512_set1_epi8(static_cast<char>(row.flip));
   const int32_t* weights = row.quads + channel;
   const int64_t begin = row.begin + first * stride * row.dilation;
-  for (int k = 0; k < kernel; ++k) {
+  for (int64_t k = 0; k < row.row_count; ++k) {
     const PixelRow from = {row.rows[k] + channel, row.fill + channel,
                            row.pixel_strides[k],  row.in,
                            row.dilation,          mask};
-    __m512i pixels[quads + 1];
-#pragma GCC unroll 5
-    for (int q = 0; q <= quads; ++q) {
+    __m512i pixels[quads + kReach - 1];
+#pragma GCC unroll 6
+    for (int q = 0; q < quads + kReach - 1; ++q) {
       pixels[q] =
           _mm512_xor_si512(LoadQuad<is_whole>(from, begin + q * kQuad * row.dilation), flip);
     }
 #pragma GCC unroll 4
     for (int w = 0; w < kWindows; ++w) {
-#pragma GCC unroll 2
-      for (int behind = 0; behind < 2; ++behind) {
+#pragma GCC unroll 3
+      for (int behind = 0; behind < kReach; ++behind) {
         if (!MeetsQuad(kernel, stride, w, behind)) continue;
         const __m512i weight = _mm512_maskz_loadu_epi32(mask, weights);
         weights += row.quad_stride;
@@ -410,8 +417,9 @@ void WalkWide(const WideRow& wide) {
 
 bool CanWalk() { return true; }
 void Walk(const WalkedRow& row, int64_t kernel, int64_t stride) {
-  const auto walk = kernel == 3 ? (stride == 1 ? WalkRow<3, 1> : WalkRow<3, 2>)
-                                : (stride == 1 ? WalkRow<5, 1> : WalkRow<5, 2>);
+  const auto walk = kernel == 3   ? (stride == 1 ? WalkRow<3, 1> : WalkRow<3, 2>)
+                    : kernel == 5 ? (stride == 1 ? WalkRow<5, 1> : WalkRow<5, 2>)
+                                  : (stride == 1 ? WalkRow<7, 1> : WalkRow<7, 2>);
   walk(row);
 }
 
@@ -480,11 +488,11 @@ void UnpackTaps(const Columns& kernels, const uint8_t* b, bool is_signed, int32_
 
 namespace {
 
-// Kernels of 3 x 3 and 5 x 5, whose pixels stay in registers.
-bool IsSquare(const WindowAxes& axes) {
+// Kernels so narrow that the pixels of a row stay in registers.
+bool IsNarrow(const WindowAxes& axes) {
   const auto& [z, y, x] = axes.spatial;
-  return z.kernel == 1 && z.in == 1 && z.pad == 0 && y.kernel == x.kernel && x.stride <= 2 &&
-         (x.dilation == 1 || x.stride == 1) && (x.kernel == 3 || x.kernel == 5);
+  return (x.kernel == 3 || x.kernel == 5 || x.kernel == 7) && x.stride <= 2 &&
+         (x.dilation == 1 || x.stride == 1) && z.kernel * y.kernel <= kMaxWalkedRows;
 }
 
 // Others along a row of some pixels, most of which several windows see.
@@ -497,7 +505,7 @@ bool IsWide(const WindowAxes& axes) {
 int64_t QuadsOfRow(const WindowAxis& x) {
   int64_t count = 0;
   for (int64_t window = 0; window < kQuad / x.stride; ++window) {
-    for (const int64_t behind : {0, 1}) {
+    for (int64_t behind = 0; behind < ReachOf(x.kernel, x.stride); ++behind) {
       count += MeetsQuad(x.kernel, x.stride, window, behind) ? 1 : 0;
     }
   }
@@ -509,15 +517,16 @@ int64_t QuadsOfRow(const WindowAxis& x) {
 int64_t WalkedQuads(const WindowAxes& axes) {
   const auto& [z, y, x] = axes.spatial;
   if (!processor::HasByteProducts() || !HWY_DYNAMIC_DISPATCH(CanWalk)()) return 0;
-  if (IsSquare(axes)) return y.kernel * QuadsOfRow(x);
+  if (IsNarrow(axes)) return z.kernel * y.kernel * QuadsOfRow(x);
   return IsWide(axes) ? z.kernel * y.kernel * ((x.kernel + 3) / 4) : 0;
 }
 
 void PackWalkedQuads(const WindowAxes& axes, const Columns& kernels, const uint8_t* b,
                      int32_t* quads) {
   if (WalkedQuads(axes) == 0) return;
-  const int64_t rows = axes.spatial[1].kernel, kernel = axes.spatial[2].kernel;
-  if (!IsSquare(axes)) {
+  const int64_t rows = axes.spatial[0].kernel * axes.spatial[1].kernel;
+  const int64_t kernel = axes.spatial[2].kernel;
+  if (!IsNarrow(axes)) {
     const int64_t row_quads = (kernel + 3) / 4;
     for (int64_t k = 0; k < WalkedQuads(axes); ++k) {
       for (int64_t c = 0; c < kernels.columns; ++c) {
@@ -537,8 +546,9 @@ void PackWalkedQuads(const WindowAxes& axes, const Columns& kernels, const uint8
   }
   const WindowAxis& x = axes.spatial[2];
   for (int64_t k = 0; k < rows; ++k) {
-    for (int64_t at = 0; at < 2 * (kQuad / x.stride); ++at) {
-      const int64_t window = at / 2, behind = at % 2;
+    const int64_t reach = ReachOf(kernel, x.stride);
+    for (int64_t at = 0; at < reach * (kQuad / x.stride); ++at) {
+      const int64_t window = at / reach, behind = at % reach;
       if (!MeetsQuad(kernel, x.stride, window, behind)) continue;
       for (int64_t c = 0; c < kernels.columns; ++c) {
         uint32_t quad = 0;
@@ -570,6 +580,19 @@ void SubtractFromTaps(const int32_t* weights, int64_t taps, int64_t channels,
   }
 }
 
+void PlaceRows(const WindowAxes& axes, const uint8_t* data, const uint8_t* fill, int64_t first_row,
+               const uint8_t** pixels, int64_t* pixel_strides) {
+  const auto& [z, y, x] = axes.spatial;
+  const int64_t at_z = first_row / (x.out * y.out), at_y = first_row / x.out % y.out;
+  for (int64_t k = 0; k < z.kernel * y.kernel; ++k) {
+    const int64_t in_z = at_z * z.stride - z.pad + k / y.kernel * z.dilation;
+    const int64_t in_y = at_y * y.stride - y.pad + k % y.kernel * y.dilation;
+    const bool is_inside = in_z >= 0 && in_z < z.in && in_y >= 0 && in_y < y.in;
+    pixels[k] = is_inside ? data + in_z * z.image_stride + in_y * y.image_stride : fill;
+    pixel_strides[k] = is_inside ? x.image_stride : 0;
+  }
+}
+
 namespace {
 
 WalkedRow RowOf(const DepthwiseImage& image, const int32_t* start, int64_t first_channel,
@@ -589,8 +612,8 @@ WalkedRow RowOf(const DepthwiseImage& image, const int32_t* start, int64_t first
 }
 
 // As SumWindows, row after row of the image.
-void WalkWideWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row,
-                     int64_t rows, int64_t first_channel, int64_t channels, int32_t* sums) {
+void WalkWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row, int64_t rows,
+                 int64_t first_channel, int64_t channels, int32_t* sums) {
   const auto& [z, y, x] = image.axes.spatial;
   const uint8_t* pixels[kMaxTaps];
   int64_t pixel_strides[kMaxTaps];
@@ -600,47 +623,22 @@ void WalkWideWindows(const DepthwiseImage& image, const int32_t* start, int64_t 
                (x.kernel + 3) / 4,
                x.stride,
                RowOf(image, start, first_channel, channels)};
+  const bool is_narrow = IsNarrow(image.axes);
   WalkedRow& row = wide.row;
+  row.row_count = wide.row_count;
   while (rows > 0) {
-    const int64_t at_z = first_row / (x.out * y.out);
-    const int64_t at_y = first_row / x.out % y.out, at_x = first_row % x.out;
+    const int64_t at_x = first_row % x.out;
     row.count = std::min(rows, x.out - at_x);
     row.begin = at_x * x.stride - x.pad;
     row.sums = sums;
-    for (int64_t k = 0; k < wide.row_count; ++k) {
-      const int64_t in_z = at_z * z.stride - z.pad + k / y.kernel * z.dilation;
-      const int64_t in_y = at_y * y.stride - y.pad + k % y.kernel * y.dilation;
-      const bool is_inside = in_z >= 0 && in_z < z.in && in_y >= 0 && in_y < y.in;
-      pixels[k] = is_inside
-                      ? image.data + in_z * z.image_stride + in_y * y.image_stride + first_channel
-                      : row.fill;
-      pixel_strides[k] = is_inside ? x.image_stride : 0;
+    if (is_narrow) {
+      PlaceRows(image.axes, image.data + first_channel, row.fill, first_row, row.rows,
+                row.pixel_strides);
+      HWY_DYNAMIC_DISPATCH(Walk)(row, x.kernel, x.stride);
+    } else {
+      PlaceRows(image.axes, image.data + first_channel, row.fill, first_row, pixels, pixel_strides);
+      HWY_DYNAMIC_DISPATCH(WalkWide)(wide);
     }
-    HWY_DYNAMIC_DISPATCH(WalkWide)(wide);
-    first_row += row.count;
-    rows -= row.count;
-    sums += row.count * channels;
-  }
-}
-
-// Of a square kernel.
-void WalkWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row, int64_t rows,
-                 int64_t first_channel, int64_t channels, int32_t* sums) {
-  const WindowAxis& y = image.axes.spatial[1];
-  const WindowAxis& x = image.axes.spatial[2];
-  WalkedRow row = RowOf(image, start, first_channel, channels);
-  while (rows > 0) {
-    const int64_t at_y = first_row / x.out, at_x = first_row % x.out;
-    row.count = std::min(rows, x.out - at_x);
-    row.begin = at_x * x.stride - x.pad;
-    row.sums = sums;
-    for (int64_t k = 0; k < y.kernel; ++k) {
-      const int64_t in_y = at_y * y.stride - y.pad + k * y.dilation;
-      const bool is_inside = in_y >= 0 && in_y < y.in;
-      row.rows[k] = is_inside ? image.data + in_y * y.image_stride + first_channel : row.fill;
-      row.pixel_strides[k] = is_inside ? x.image_stride : 0;
-    }
-    HWY_DYNAMIC_DISPATCH(Walk)(row, x.kernel, x.stride);
     first_row += row.count;
     rows -= row.count;
     sums += row.count * channels;
@@ -652,8 +650,7 @@ void WalkWindows(const DepthwiseImage& image, const int32_t* start, int64_t firs
 void SumWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row, int64_t rows,
                 int64_t first_channel, int64_t channels, int32_t* sums) {
   if (image.quads != nullptr) {
-    const auto walk = IsSquare(image.axes) ? WalkWindows : WalkWideWindows;
-    return walk(image, start, first_row, rows, first_channel, channels, sums);
+    return WalkWindows(image, start, first_row, rows, first_channel, channels, sums);
   }
   const auto& [z, y, x] = image.axes.spatial;
   const auto sum_taps =

@@ -41,6 +41,11 @@ struct DepthwiseImage {
   const int32_t* quads;  // null: kernels are no signed bytes, or windows are not walked
 };
 
+// Per row of the kernel: pixel 0 of the row of the image at `data` that windows along a row of the
+// result see, of which `first_row` is one, and how far its pixels lie apart. Outside it is `fill`.
+void PlaceRows(const WindowAxes& axes, const uint8_t* data, const uint8_t* fill, int64_t first_row,
+               const uint8_t** pixels, int64_t* pixel_strides);
+
 // sums[row][c] = start[c] + the window's products, of rows [first_row, first_row + rows) and
 // channels [first_channel, first_channel + channels). `start` is of all channels.
 void SumWindows(const DepthwiseImage& image, const int32_t* start, int64_t first_row, int64_t rows,

@@ -95,6 +95,13 @@ void SplitPlanes(int64_t planes, ProductGeometry& geometry) {
   --geometry.row_axes;
 }
 
+// Of kernels without zero points.
+bool AreWalkedInGroups(const Contract& contract, const ByteFactors& factors,
+                       const GroupSizes& sizes, int64_t outputs, const WindowAxes& window) {
+  return contract.group > 1 && factors.b.is_signed && factors.b.zero_point_read < 0 &&
+         TapCount(window) <= kMaxTaps && WalksGroups(sizes, outputs, window.spatial[2]);
+}
+
 ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors& factors) {
   const Contract& contract = *step.step->As<Contract>();
   const Extents& a = step.reads[0].strides;
@@ -131,7 +138,11 @@ ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors
   const bool is_depthwise = contract.group > 1 && window.channels == 1 &&
                             step.domain[1] == contract.group && TapCount(window) <= kMaxTaps &&
                             (window.channel_stride == 1 || IsPlanar(of_all));
-  if (is_depthwise) {
+  const GroupSizes sizes{window.channels, step.domain[1] / contract.group};
+  const bool is_walked = !is_depthwise &&
+                         AreWalkedInGroups(contract, factors, sizes, step.domain[1], of_all) &&
+                         (window.channel_stride == 1 || IsPlanar(of_all));
+  if (is_depthwise || is_walked) {
     geometry.groups = 1;
     window = of_all;
   }
@@ -149,8 +160,9 @@ ProductGeometry MakeConvolution(const device::BoundStep& step, const ByteFactors
   }
   geometry.group_stride = window.channels * window.channel_stride;
   Columns& columns = geometry.columns;
-  if (is_depthwise) {
+  if (is_depthwise || is_walked) {
     geometry.depthwise = window;
+    if (is_walked) geometry.small_groups = sizes;
   } else {
     geometry.row_source = MakeRowsOfWindows(window, RowFlip(factors.a));
     columns.pieces = geometry.row_source->pieces();

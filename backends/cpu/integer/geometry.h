@@ -12,6 +12,7 @@
 
 #include "backends/cpu/integer/byte_factors.h"
 #include "backends/cpu/integer/columns.h"
+#include "backends/cpu/integer/grouped.h"
 #include "backends/cpu/integer/rows.h"
 
 namespace onnxifi::integer {
@@ -38,8 +39,10 @@ struct ProductGeometry {
   std::optional<ImageOrder> reordered;
   Columns columns;
   bool has_matrix_per_batch = false;  // else one per group
-  // A convolution with a kernel per channel: one group, of which a row has all channels.
+  // A convolution with a kernel per channel, or with small groups: one group, of which a row has
+  // all channels.
   std::optional<WindowAxes> depthwise;
+  std::optional<GroupSizes> small_groups;  // none: a kernel per channel
 
   int64_t MatrixOf(int64_t batch, int64_t group) const {
     return has_matrix_per_batch ? batch : group;

@@ -15,7 +15,9 @@
 #include "backends/cpu/engine/geometry.h"
 #include "backends/cpu/engine/runtime.h"
 #include "backends/cpu/integer/bound_product.h"
+#include "backends/cpu/integer/depthwise.h"
 #include "backends/cpu/integer/folded_rounding.h"
+#include "backends/cpu/integer/grouped.h"
 #include "backends/cpu/integer/number_epilogue.h"
 #include "backends/cpu/integer/requantization.h"
 
@@ -59,12 +61,13 @@ class ProductKernel final : public device::Kernel {
     std::unique_ptr<device::BoundKernel> bound;
     ONNXIFI_RETURN_IF_ERROR(reference::Guarded([&]() -> Status {
       runtime::PackedWeights packed;
+      const ByteFactors factors = WithoutZeros(step, constants);
       if (is_b_constant_) {
-        ONNXIFI_ASSIGN_OR_RETURN(packed, Pack(step, constants));
+        ONNXIFI_ASSIGN_OR_RETURN(packed, Pack(step, factors, constants));
       }
       const engine::LoopSet loops = runtimes_.engine.settings().loops;
       const int axis = ColumnAxis(step);
-      ProductPlan plan{factors_, CompileNumberEpilogue(step, constants, loops),
+      ProductPlan plan{factors, CompileNumberEpilogue(step, constants, loops),
                        FindRequantization(step, constants, axis, LargestSum(step))};
       if (plan.requantization) {
         FoldBehindRounding(axis < 0 ? 1 : step.domain[static_cast<size_t>(axis)],
@@ -77,15 +80,31 @@ class ProductKernel final : public device::Kernel {
   }
 
  private:
+  // Constant zero points of B that are all 0 are none.
+  ByteFactors WithoutZeros(const device::BoundStep& step, device::Addresses constants) const {
+    ByteFactors factors = factors_;
+    const int read = factors.b.zero_point_read;
+    if (read < 0) return factors;
+    const device::BoundView& view = step.reads[static_cast<size_t>(read)];
+    const std::byte* const buffer = constants[static_cast<size_t>(view.buffer)];
+    if (buffer == nullptr || view.buffer_bytes < 0) return factors;
+    const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+    if (std::all_of(buffer, buffer + view.buffer_bytes, is_zero)) factors.b.zero_point_read = -1;
+    return factors;
+  }
+
   base::Result<runtime::PackedWeights> Pack(const device::BoundStep& step,
+                                            const ByteFactors& factors,
                                             device::Addresses constants) {
-    const ProductGeometry geometry = MakeGeometry(step, factors_);
+    const ProductGeometry geometry = MakeGeometry(step, factors);
     constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
     const int64_t bytes = WeightBytes(geometry);
-    // Into how many pieces windows are cut is a question of the extents.
-    return store_.Find(static_cast<int>(geometry.columns.pieces), runtimes_.own.memory(),
-                       std::max(kMinWeightBytes, bytes) / kFloat, [&](float* to) {
-                         PackWeights(geometry, factors_, BytesAt(constants, step.reads[1]),
+    // Into how many pieces windows are cut, and whether they are walked, is a question of the
+    // extents.
+    const int layout = geometry.depthwise ? 0 : static_cast<int>(geometry.columns.pieces);
+    return store_.Find(layout, runtimes_.own.memory(), std::max(kMinWeightBytes, bytes) / kFloat,
+                       [&](float* to) {
+                         PackWeights(geometry, factors, BytesAt(constants, step.reads[1]),
                                      reinterpret_cast<std::byte*>(to), runtimes_.own.pool());
                          return base::Ok();
                        });
@@ -150,6 +169,32 @@ Status CheckAxes(const program::Step& step) {
 }
 
 }  // namespace
+
+bool WalksInGroups(const device::Facts& facts) {
+  const base::Result<ByteFactors> factors = DescribeByteFactors(facts);
+  const auto* contract = facts.step.As<Contract>();
+  if (!factors.ok() || contract->form != Contract::Form::kConv || contract->a_spatial.empty() ||
+      !factors->b.is_signed || !facts.step.domain[1].is_constant()) {
+    return false;
+  }
+  int64_t depth = 1;
+  for (const program::Dim& extent : contract->inner) {
+    if (!extent.is_constant() || extent.constant() > kMaxTaps) return false;
+    depth *= std::min(extent.constant(), kMaxTaps * kMaxTaps / depth);
+  }
+  if (depth > kMaxTaps * contract->inner[0].constant()) return false;
+  // Zero points that are constant are 0 where bytes are signed.
+  const int zero_points = factors->b.zero_point_read;
+  if (zero_points >= 0 && !facts.IsConstant(facts.step.reads[static_cast<size_t>(zero_points)])) {
+    return false;
+  }
+  const int64_t outputs = facts.step.domain[1].constant();
+  WindowAxis x;
+  x.kernel = contract->inner.back().constant();
+  x.stride = contract->strides.back();
+  x.dilation = contract->dilations.back();
+  return WalksGroups({contract->inner[0].constant(), outputs / contract->group}, outputs, x);
+}
 
 runtime::RecipeResult SelectProduct(const device::Facts& facts) {
   ONNXIFI_ASSIGN_OR_RETURN(const ByteFactors factors, DescribeByteFactors(facts));

@@ -15,6 +15,9 @@ namespace onnxifi::integer {
 // UNSUPPORTED_* for other steps, with what is in the way.
 runtime::RecipeResult SelectProduct(const device::Facts& facts);
 
+// Whether a convolution has groups of few outputs that fill vectors together (grouped.h).
+bool WalksInGroups(const device::Facts& facts);
+
 }  // namespace onnxifi::integer
 
 #endif  // ONNXIFI_BACKENDS_CPU_INTEGER_PRODUCT_H_

@@ -36,14 +36,15 @@ constexpr int64_t kUntouched = 99;
 
 class RandomProduct {
  public:
-  // Walked: convolutions with a kernel per channel, of 3 x 3 or 5 x 5, or one that reaches far
-  // along rows.
-  explicit RandomProduct(uint32_t seed, bool is_walked = false)
-      : random_(seed), is_walked_(is_walked) {
-    is_convolution_ = is_walked || Chance(50);
+  // kWalked: convolutions with a kernel per channel, 3 to 7 pixels wide, or one that reaches far
+  // along rows. kGrouped: those with groups of few channels.
+  enum class Kind : uint8_t { kAny, kWalked, kGrouped };
+  explicit RandomProduct(uint32_t seed, Kind kind = Kind::kAny)
+      : random_(seed), is_walked_(kind == Kind::kWalked), is_grouped_(kind == Kind::kGrouped) {
+    is_convolution_ = kind != Kind::kAny || Chance(50);
     is_convolution_ ? MakeConvolution() : MakeMatMul();
     const ElementType type_a = AnyByte();
-    const ElementType type_b = is_walked && Chance(90) ? ElementType::kInt8 : AnyByte();
+    const ElementType type_b = kind != Kind::kAny && Chance(90) ? ElementType::kInt8 : AnyByte();
     AddOperand(a_extents_, type_a, /*is_constant=*/false);
     AddOperand(b_extents_, type_b, /*is_constant=*/Chance(60));
     contract_.accumulator = ElementType::kInt32;
@@ -140,10 +141,14 @@ class RandomProduct {
     contract_.form = Contract::Form::kConv;
     int64_t group = Chance(60) ? 1 : Roll(2, 4);
     int64_t channels = Roll(1, 20), outputs = Chance(20) ? Roll(30, 80) : Roll(1, 20);
-    const int64_t walked_kernel = is_walked_ ? Chance(50) ? 3 : 5 : 0;
+    const int64_t walked_kernel = is_walked_ ? 3 + 2 * Roll(0, 2) : 0;
     const bool is_wide = is_walked_ && Chance(50);
     bool is_large = false;
-    if (is_walked_ || Chance(30)) {
+    if (is_grouped_) {
+      group = Roll(2, Chance(50) ? 40 : 6);
+      channels = Chance(50) ? 4 * Roll(1, 4) : Roll(1, 9);
+      outputs = Chance(30) ? channels : Roll(1, 15);
+    } else if (is_walked_ || Chance(30)) {
       is_large = !is_walked_ && Chance(20);
       // A kernel per channel.
       channels = outputs = 1;
@@ -157,7 +162,10 @@ class RandomProduct {
     b_extents_ = {outputs * group, channels};
     domain_ = {a_extents_[0], outputs * group};
     inner_ = {channels};
-    const int64_t spatial = (is_walked_ && !is_wide) || is_large || is_tall ? 2 : Roll(1, 3);
+    const int64_t spatial = is_walked_ && !is_wide
+                                ? Roll(walked_kernel == 7 ? 1 : 2, walked_kernel == 3 ? 3 : 2)
+                            : is_large || is_tall ? 2
+                                                  : Roll(1, 3);
     while (static_cast<int64_t>(a_extents_.size()) < 2 + spatial) {
       const bool is_along_rows = is_wide && static_cast<int64_t>(a_extents_.size()) == 1 + spatial;
       const int64_t in = is_tall ? Roll(20, 24)
@@ -250,7 +258,7 @@ class RandomProduct {
     program::ExprPool& pool = program_.exprs;
     const ElementType sum = ElementType::kInt32;
     const Expr element = Cast(Load(pool, type, operand), sum);
-    if (Chance(is_walked_ && operand == 1 ? 80 : 30)) return element.id();
+    if (Chance((is_walked_ || is_grouped_) && operand == 1 ? 80 : 30)) return element.id();
     const Extents& extents = operand == 0 ? a_extents_ : b_extents_;
     Extents varied(extents.size(), 1);
     if (Chance(40)) {
@@ -264,6 +272,9 @@ class RandomProduct {
       }
     }
     program::View view = AddBuffer(varied, type, Chance(50));
+    if (is_grouped_ && operand == 1 && Chance(50)) {
+      std::ranges::fill(data_.back(), std::byte{0});
+    }
     for (size_t axis = 0; axis < extents.size(); ++axis) {
       if (varied[axis] == 1) view.strides[axis] = 0;
     }
@@ -568,7 +579,7 @@ class RandomProduct {
   }
 
   std::mt19937 random_;
-  const bool is_walked_;
+  const bool is_walked_, is_grouped_;
   program::Program program_;
   program::Step step_;
   Contract contract_;
@@ -615,14 +626,35 @@ TEST(RandomProductTest, AgreesWhereWindowsAreWalked) {
     int checked = 0, along_rows = 0;
     for (uint32_t seed = 1000; seed < 1400 && !testing::Test::HasFailure(); ++seed) {
       SCOPED_TRACE(seed);
-      RandomProduct product(seed, /*is_walked=*/true);
+      RandomProduct product(seed, RandomProduct::Kind::kWalked);
       if (!product.IsSmall()) continue;
       product.Check();
       ++checked;
       if (product.Did("along rows")) ++along_rows;
     }
     EXPECT_GT(checked, 200);
-    if (processor::HasByteProducts() && std::string(target) == "AVX3") EXPECT_GT(along_rows, 100);
+    if (processor::HasByteProducts() && std::string(target) == "AVX3") {
+      EXPECT_GT(along_rows, 100);
+    }
+  });
+}
+
+TEST(RandomProductTest, AgreesInSmallGroups) {
+  processor::ForEachTarget([](const char* target) {
+    SCOPED_TRACE(target);
+    int checked = 0, side_by_side = 0;
+    for (uint32_t seed = 2000; seed < 2500 && !testing::Test::HasFailure(); ++seed) {
+      SCOPED_TRACE(seed);
+      RandomProduct product(seed, RandomProduct::Kind::kGrouped);
+      if (!product.IsSmall()) continue;
+      product.Check();
+      ++checked;
+      if (product.Did("side by side")) ++side_by_side;
+    }
+    EXPECT_GT(checked, 200);
+    if (processor::HasByteProducts() && std::string(target) == "AVX3") {
+      EXPECT_GT(side_by_side, 100);
+    }
   });
 }
 
