@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ExtremePosition: of a row first the extreme, then where it is; of neighbours a vector of extremes
-// and a vector of positions.
+// and a vector of positions, and of short rows, too, whose elements are gathered.
 
 #include "backends/cpu/engine/extreme_position.h"
 
@@ -34,7 +34,11 @@ struct PositionSearch {
   // are `result_step` apart.
   void (*of_neighbours)(const std::byte* source, int64_t count, int64_t step, int64_t neighbours,
                         int64_t* results, int64_t result_step) = nullptr;
+  // The same of rows `row_step` apart, below kMaxRowStep.
+  void (*of_rows)(const std::byte* source, int64_t count, int64_t row_step, int64_t rows,
+                  int64_t* results, int64_t result_step) = nullptr;
 };
+constexpr int64_t kMaxRowStep = 1 << 24;
 
 }  // namespace onnxifi::engine
 
@@ -154,25 +158,24 @@ int64_t PositionInRow(const T* row, int64_t count) {
       count, [&](int64_t at) HWY_ATTR { return hn::Eq(hn::LoadU(d, row + at), extreme); });
 }
 
-// Positions of kVectors vectors of neighbours among `count` elements, `step` apart.
-template <bool is_largest, bool takes_last, int kVectors, typename T>
-HWY_INLINE void PositionsOfVectors(const T* source, int64_t count, int64_t step,
-                                   Position<T>* positions) {
+// Positions of kVectors vectors of searches among `count` elements; load(k, v): element k of each
+// of vector v.
+template <bool is_largest, bool takes_last, int kVectors, typename T, class Load>
+HWY_INLINE void PositionsOfVectors(int64_t count, Load load, Position<T>* positions) {
   const TagOf<T> d;
   const TagOf<Position<T>> d_position;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   VecOf<T> best[kVectors];
   VecOf<Position<T>> at[kVectors];
   for (int v = 0; v < kVectors; ++v) {
-    best[v] = hn::LoadU(d, source + v * lanes);
+    best[v] = load(0, v);
     at[v] = hn::Zero(d_position);
   }
   for (int64_t k = 1; k < count; ++k) {
     const auto position = hn::Set(d_position, static_cast<Position<T>>(k));
-    const T* const row = source + k * step;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      const auto x = hn::LoadU(d, row + v * lanes);
+      const auto x = load(k, v);
       const auto is_better = is_largest ? hn::Lt(best[v], x) : hn::Lt(x, best[v]);
       auto takes = is_better;
       if constexpr (takes_last) takes = hn::Or(is_better, hn::Eq(x, best[v]));
@@ -190,13 +193,16 @@ HWY_INLINE void PositionsOfVectors(const T* source, int64_t count, int64_t step,
 template <bool is_largest, bool takes_last, typename T>
 void PositionsOfNeighbours(const T* source, int64_t count, int64_t step, int64_t neighbours,
                            Position<T>* positions) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(TagOf<T>()));
+  const TagOf<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t n = 0;
+  const auto load = [&](int64_t k, int v)
+                        HWY_ATTR { return hn::LoadU(d, source + n + v * lanes + k * step); };
   for (; n + 4 * lanes <= neighbours; n += 4 * lanes) {
-    PositionsOfVectors<is_largest, takes_last, 4>(source + n, count, step, positions + n);
+    PositionsOfVectors<is_largest, takes_last, 4, T>(count, load, positions + n);
   }
   for (; n + lanes <= neighbours; n += lanes) {
-    PositionsOfVectors<is_largest, takes_last, 1>(source + n, count, step, positions + n);
+    PositionsOfVectors<is_largest, takes_last, 1, T>(count, load, positions + n);
   }
   for (; n < neighbours; ++n) {
     int64_t position = 0;
@@ -206,6 +212,27 @@ void PositionsOfNeighbours(const T* source, int64_t count, int64_t step, int64_t
       }
     }
     positions[n] = static_cast<Position<T>>(position);
+  }
+}
+
+template <bool is_largest, bool takes_last, typename T>
+void PositionsOfRows(const T* source, int64_t count, int64_t row_step, int64_t rows,
+                     Position<T>* positions) {
+  const TagOf<T> d;
+  const TagOf<Position<T>> d_position;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto places =
+      hn::Mul(hn::Iota(d_position, 0), hn::Set(d_position, static_cast<Position<T>>(row_step)));
+  int64_t n = 0;
+  const auto load = [&](int64_t k, int v) HWY_ATTR {
+    return hn::GatherIndex(d, source + (n + v * lanes) * row_step + k, places);
+  };
+  for (; n + 2 * lanes <= rows; n += 2 * lanes) {
+    PositionsOfVectors<is_largest, takes_last, 2, T>(count, load, positions + n);
+  }
+  for (; n < rows; ++n) {
+    positions[n] = static_cast<Position<T>>(
+        PositionInRow<is_largest, takes_last>(source + n * row_step, count));
   }
 }
 
@@ -221,11 +248,18 @@ struct Search {
                                                   neighbours, positions);
     for (int64_t n = 0; n < neighbours; ++n) results[n * result_step] = positions[n];
   }
+  static void OfRows(const std::byte* source, int64_t count, int64_t row_step, int64_t rows,
+                     int64_t* results, int64_t result_step) {
+    Position<T> positions[kNeighbours];
+    PositionsOfRows<is_largest, takes_last>(reinterpret_cast<const T*>(source), count, row_step,
+                                            rows, positions);
+    for (int64_t n = 0; n < rows; ++n) results[n * result_step] = positions[n];
+  }
 };
 
 template <typename T>
 PositionSearch SearchOf(bool is_largest, bool takes_last) {
-  const auto both = []<class S>(S) { return PositionSearch{S::InRow, S::OfNeighbours}; };
+  const auto both = []<class S>(S) { return PositionSearch{S::InRow, S::OfNeighbours, S::OfRows}; };
   if (is_largest) {
     return takes_last ? both(Search<true, true, T>()) : both(Search<true, false, T>());
   }
@@ -287,10 +321,12 @@ PositionSearch SearchFor(tensor::ElementType type, program::Extreme extreme) {
 
 class BoundExtremePosition final : public device::BoundKernel {
  public:
-  // `lane_axis`: of the neighbours; -1: rows.
+  // `lane_axis`: of the neighbours, or of rows that are searched together, whose elements lie side
+  // by side then; -1: row by row.
   BoundExtremePosition(program::Extreme extreme, int lane_axis, const device::BoundStep& step,
                        Runtime& runtime)
       : lane_axis_(lane_axis),
+        has_rows_(lane_axis >= 0 && step.reads[0].strides[static_cast<size_t>(lane_axis)] != 1),
         domain_(step.domain),
         source_(step.reads[0]),
         result_(step.writes[0]),
@@ -344,20 +380,23 @@ class BoundExtremePosition final : public device::BoundKernel {
         }
         const int64_t first = lane_axis_ < 0 ? 0 : item % blocks * block_;
         const std::byte* elements = source + (from + first) * element_bytes_;
-        int64_t step = source_.strides.back();
+        if (has_rows_) {
+          elements = source + (from + first * LaneStep()) * element_bytes_;
+        }
+        int64_t step = has_rows_ ? LaneStep() : source_.strides.back();
         const int64_t neighbours = std::min(block_, lanes - first);
         if (widen_ != nullptr) {
           Widen(elements, count, neighbours, scratch);
           elements = scratch;
-          step = neighbours;
+          step = has_rows_ ? count : neighbours;
         }
         if (lane_axis_ < 0) {
           result[to] = search_.in_row(elements, count);
           continue;
         }
         const int64_t stride = result_.strides[static_cast<size_t>(lane_axis_)];
-        search_.of_neighbours(elements, count, step, neighbours, result + to + first * stride,
-                              stride);
+        const auto search = has_rows_ ? search_.of_rows : search_.of_neighbours;
+        search(elements, count, step, neighbours, result + to + first * stride, stride);
       }
     });
   }
@@ -370,12 +409,16 @@ class BoundExtremePosition final : public device::BoundKernel {
       to += lanes * static_cast<int64_t>(sizeof(float));
     };
     if (lane_axis_ < 0) return widen(elements, count);
+    if (has_rows_) return widen(elements, count * neighbours);
     for (int64_t k = 0; k < count; ++k) {
       widen(elements + k * source_.strides.back() * element_bytes_, neighbours);
     }
   }
 
+  int64_t LaneStep() const { return source_.strides[static_cast<size_t>(lane_axis_)]; }
+
   const int lane_axis_;
+  const bool has_rows_;
   const tensor::Extents domain_;
   const device::BoundView source_, result_;
   const PositionSearch search_;
@@ -417,7 +460,7 @@ std::optional<program::Extreme> FindExtremePosition(const program::ExprPool& poo
 std::unique_ptr<device::BoundKernel> BindExtremePosition(program::Extreme extreme,
                                                          const device::BoundStep& step,
                                                          Runtime& runtime) {
-  constexpr int64_t kMinNeighbours = 4;
+  constexpr int64_t kMinNeighbours = 4, kMinRows = 32;
   const size_t reduced = step.domain.size() - 1;
   const int64_t count = step.domain[reduced];
   if (count < 1 || count > std::numeric_limits<int32_t>::max()) return nullptr;
@@ -434,9 +477,19 @@ std::unique_ptr<device::BoundKernel> BindExtremePosition(program::Extreme extrem
     }
     if (lane_axis < 0) return nullptr;
   }
-  // Shorter rows take longer to call than to search; tiles turn them around.
+  // Shorter rows take longer to call than to search: some are searched together, and where there
+  // are few, or widening is a call for each, tiles turn them around.
   constexpr int64_t kShortestRow = 16;
-  if (lane_axis < 0 && count < kShortestRow) return nullptr;
+  if (lane_axis < 0 && count < kShortestRow) {
+    for (size_t axis = 0; axis < reduced; ++axis) {
+      const bool is_dense = strides[axis] == count;
+      const bool is_near = strides[axis] > 1 && strides[axis] < kMaxRowStep;
+      if (step.domain[axis] >= kMinRows && (is_widened ? is_dense && count > 1 : is_near)) {
+        lane_axis = static_cast<int>(axis);
+      }
+    }
+    if (lane_axis < 0) return nullptr;
+  }
   // Longer rows would leave the caches once they are widened.
   constexpr int64_t kMaxWidened = 1 << 18;
   constexpr int64_t kMaxWidenedNeighbours = 1 << 12;

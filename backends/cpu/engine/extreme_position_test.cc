@@ -77,7 +77,12 @@ reference::RandomStep MakeSearch(std::mt19937& random, program::Extreme extreme,
   const auto roll = [&](int64_t least, int64_t most) {
     return std::uniform_int_distribution<int64_t>(least, most)(random);
   };
-  const Extents extents = {roll(1, 3), is_by_row ? roll(1, 5) : roll(4, 600), roll(2, 90)};
+  const bool has_short_rows = is_by_row && roll(0, 1) == 0;
+  const Extents extents = {roll(1, 3),
+                           has_short_rows ? roll(30, 600)
+                           : is_by_row    ? roll(1, 5)
+                                          : roll(4, 600),
+                           roll(has_short_rows ? 1 : 2, has_short_rows ? 15 : 90)};
   reference::RandomStep made;
   program::Step step;
   const auto add = [&](ElementType type, Buffer::Kind kind, const std::vector<Dim>& strides,
