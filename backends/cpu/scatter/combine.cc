@@ -180,6 +180,11 @@ void Combination::CombineOne(std::byte* target, int64_t element, const std::byte
 }
 
 void Combination::Row(std::byte* target, const std::byte* updates, int64_t count) const {
+  if (combine_ == Combine::kNone && tensor::IsBool(type_)) {
+    std::transform(updates, updates + count, target,
+                   [](std::byte update) { return std::byte{update != std::byte{0}}; });
+    return;
+  }
   if (combine_ == Combine::kNone) {
     std::memcpy(target, updates, static_cast<size_t>(count * lane_bytes_));
     return;

@@ -23,7 +23,8 @@ class Combination {
   // Of what HasCombination takes.
   Combination(program::Index::Combine combine, tensor::ElementType type);
 
-  // target[k] = combine(target[k], updates[k]) for k in [0, count). Neither overlaps the other.
+  // target[k] = combine(target[k], updates[k]) for k in [0, count). Neither overlaps the other. Of
+  // bools that replace others, updates may be any byte.
   void Row(std::byte* target, const std::byte* updates, int64_t count) const;
 
   // The same for target[offsets[k]], in ascending order of k; negative offsets are left out.

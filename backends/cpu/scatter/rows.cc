@@ -26,8 +26,9 @@ int64_t RowLength(const BoundStep& step, size_t outer_rank) {
 // Whether the last axes of the updates lie contiguous.
 bool HasContiguousRows(const BoundStep& step, size_t outer_rank) {
   const BoundView& updates = step.reads[0];
-  // A bool in memory may be any byte.
-  if (!updates.guards.empty() || tensor::IsBool(updates.type)) return false;
+  // A bool in memory may be any byte, of which rows are copied as 0 or 1.
+  const bool is_copied = step.step->As<program::Index>()->combine == program::Index::Combine::kNone;
+  if (!updates.guards.empty() || (tensor::IsBool(updates.type) && !is_copied)) return false;
   int64_t expected = 1;
   for (size_t axis = step.domain.size(); axis-- > outer_rank;) {
     if (step.domain[axis] != 1 && updates.strides[axis] != expected) return false;

@@ -81,6 +81,14 @@ class ScatterStep {
     step_ = program::Step();
     step_.domain = ShapeOf(domain);
     step_.reads.push_back(program::DenseView(AddBytes(type, domain), type, ShapeOf(domain)));
+    if (tensor::IsBool(type)) {
+      // A true bool in memory is any byte but 0.
+      tensor::Tensor& updates = made_.buffers.back();
+      for (int64_t k = 0; k < updates.element_count(); ++k) {
+        std::byte& update = updates.mutable_data()[k];
+        if (update != std::byte{0}) update = static_cast<std::byte>(Roll(1, 255));
+      }
+    }
     target_ = target;
     type_ = type;
     Index index;
