@@ -156,14 +156,15 @@ def _check_file(exported, ours, peer):
     if ours is None:
         return {**result, "status": "passed"}
     try:
-        return {**result, **_run_ours(exported, runs, ours, peer, "peer_refusal" in result)}
+        return {**result, **_run_ours(exported, runs, ours, peer, result.get("peer_error"))}
     except Exception as fault:  # noqa: BLE001 (onnxifi.Error, and what ctypes raises)
         return {**result, "status": "refused", "reason": _reason(fault)}
     finally:
         ours.release()
 
 
-def _run_ours(exported, runs, ours, peer, is_alone):
+def _run_ours(exported, runs, ours, peer, peer_error):
+    """`peer_error` is None where the peer does not answer."""
     start = time.perf_counter()
     ours.load(exported.path)
     answers = [ours.answer(inputs) for inputs, _ in runs]
@@ -172,14 +173,14 @@ def _run_ours(exported, runs, ours, peer, is_alone):
         _worst(got, expected, exported.tolerance) for got, (_, expected) in zip(answers, runs)
     )
     result["status"] = "passed" if result["error"] <= 1 else "wrong"
-    if result["status"] == "wrong" and not is_alone:
+    if result["status"] == "wrong" and peer_error is not None and peer_error > 1:
         # The peer's answers instead of the source's: an exporter's fault is the same for both.
         peers = [list(peer.answer(inputs)) for inputs, _ in runs]
         shared = max(_worst(got, other, exported.tolerance) for got, other in zip(answers, peers))
         if shared <= 1:
             result["status"] = "not made"
             result["reason"] = "The file does not compute what its source does; the peer agrees."
-    if not is_alone and result["status"] == "passed":
+    if peer_error is not None and result["status"] == "passed":
         inputs = runs[0][0]
         mine, theirs = engines.compare_times([ours.bind(inputs), peer.bind(inputs)])
         result.update(ours_ms=mine * 1e3, peer_ms=theirs * 1e3, ratio=mine / theirs)
