@@ -4,7 +4,7 @@
 import ml_dtypes
 import numpy
 
-from domains.case import covers, floats, integers, node_case, random_of
+from domains.case import covers, floats, integers, node_case, random_of, trimmed
 
 
 @covers("ExpandDims", "GatherND", "Pad", "Range", "Trilu", "Unique")
@@ -284,3 +284,64 @@ def hashes():
                 x = floats(random, (3, 7), dtype)
             attributes = {"positive": positive, "seed": seed}
             yield node_case(name, "MurmurHash3", [x], attributes=attributes, symbolic=seed == 42)
+
+
+@covers("NGramHashMapping")
+def hashes_of_tokens():
+    for dtype in ("int32", "int64"):
+        for kind, given in (
+            ("plain", ()),
+            ("past", ("past", "offsets")),
+            ("end", ("past", "end")),
+            ("end_without_reset", ("end", "offsets")),
+            ("segments", ("past", "segments")),
+            ("all", ("past", "offsets", "end", "segments")),
+        ):
+            name = f"ngramhashmapping_{dtype}_{kind}"
+            random = random_of(name)
+            size, heads = {"plain": (2, 3), "all": (4, 2)}.get(kind, (3, 2))
+            count = (size - 1) * heads
+            wide = 2**62 if dtype == "int64" else 2**30
+            inputs = [
+                random.integers(0, 6, (3, 9)).astype(dtype),
+                random.integers(-wide, wide, size + (kind == "past")).astype(dtype),
+                random.integers(50, 200, count).astype(dtype),
+                random.integers(0, 6, (3, size - 1)).astype(dtype) if "past" in given else None,
+                random.integers(0, 999, count).astype(dtype) if "offsets" in given else None,
+                numpy.array(4, dtype) if "end" in given else None,
+                numpy.sort(random.integers(0, 3, (3, 9)).astype("int32"), 1) if "segments" in given else None,
+            ]
+            attributes = {"max_ngram_size": size, "n_head_per_ngram": heads, "pad_id": 5}
+            if kind in ("end", "all"):
+                attributes["reset_on_eos"] = 1
+            yield node_case(
+                name,
+                "NGramHashMapping",
+                trimmed(inputs),
+                attributes=attributes,
+                outputs=1 if kind == "plain" else 2,
+                constant=(1, 2),
+                symbolic=kind == "all" or kind == "plain",
+            )
+
+
+@covers("WordConvEmbedding")
+def words_by_characters():
+    for kind, width in (("narrow", 1), ("plain", 3), ("whole", 7)):
+        for symbolic in (False, True):
+            name = f"wordconvembedding_{kind}{'_symbolic' * symbolic}"
+            random = random_of(name)
+            words = random.integers(1, 20, (5, 7)).astype("int32")
+            for word, length in enumerate((7, 1, 4, 2, 6)):
+                words[word, length:] = 0
+            words[2, 1] = 0  # within a word, too: it does not count
+            inputs = [words, floats(random, (6, 1, width, 4), scale=0.4), floats(random, (6,)), floats(random, (20, 4))]
+            attributes = {"embedding_size": 6, "conv_window_size": width, "char_embedding_size": 4}
+            yield node_case(
+                name,
+                "WordConvEmbedding",
+                inputs,
+                attributes=attributes if symbolic else {},
+                constant=True,
+                symbolic=symbolic,
+            )

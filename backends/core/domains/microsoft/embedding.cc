@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Embeddings: of words with their positions, normalized, and rotations by position.
+// Embeddings: of words with their positions, normalized; of words by their characters; and
+// rotations by position.
 
 #include <algorithm>
 #include <utility>
@@ -207,6 +208,44 @@ Status DefineMRotaryEmbedding(Definition& d) {
   return base::Ok();
 }
 
+// Words [sequence, characters], of which those above 0 count. A convolution over the embeddings of
+// a word's characters, and the largest result of those windows that the word fills: at least one.
+// A word without characters has no result in ONNX Runtime's memory, and here 0.
+Status DefineWordConvEmbedding(Definition& d) {
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(0, 2));
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(1, 4));
+  const struct {
+    const char* name;
+    int input, axis;
+  } sizes[] = {{"embedding_size", 1, 0}, {"conv_window_size", 1, 2}, {"char_embedding_size", 3, 1}};
+  for (const auto& size : sizes) {
+    const std::optional<int64_t> extent = d.Extent(size.input, size.axis);
+    if (d.HasAttribute(size.name) && extent && *extent != d.Int(size.name)) {
+      return d.Invalid("Attribute " + std::string(size.name) + " is " +
+                       std::to_string(d.Int(size.name)) + "; input " + std::to_string(size.input) +
+                       " has " + std::to_string(*extent) + ".");
+    }
+  }
+  const Value zero = d.Cast(d.Int0D(0), ElementType::kInt32);
+  const Value is_character = d.Apply("Greater", {d.In(0), zero});
+  const Value counts = d.Apply(
+      "ReduceSum", {d.Cast(is_character, ElementType::kInt64), d.Ints1D({1})});  // [sequence, 1]
+  const Value is_word =
+      d.Apply("And", {d.Slice(is_character, 1, 0, 1), d.Apply("Greater", {counts, d.Int0D(0)})});
+  const Value characters = d.Apply("Gather", {d.In(3), d.Apply("Max", {d.In(0), zero})});
+  const Value windows =
+      d.Apply("Conv", {d.Unsqueeze(characters, {1}), d.In(1), d.In(2)});  // [.., M, windows, 1]
+  const Value values = d.Apply("Tanh", {d.Squeeze(windows, {3})});
+  const Value last = d.Apply("Max", {d.Sub(counts, d.ExtentOf(d.In(1), 2)), d.Int0D(0)});
+  const Value is_filled =
+      d.Apply("LessOrEqual", {CountTo(d, d.ExtentOf(values, 2)), last});  // [sequence, windows]
+  const Value filled =
+      d.Apply("Where", {d.Unsqueeze(is_filled, {1}), values, d.Scalar(-1, ElementType::kFloat32)});
+  const Value most = d.Apply("ReduceMax", {filled, d.Ints1D({2})}, {{"keepdims", int64_t{0}}});
+  d.Return(0, d.Apply("Where", {is_word, most, d.Scalar(0, ElementType::kFloat32)}));
+  return base::Ok();
+}
+
 constexpr model::DomainOperator kOperators[] = {
     {R"(EmbedLayerNormalization(input_ids: int32, segment_ids?: int32, word_embedding: T,
                                 position_embedding: T, segment_embedding?: T, gamma: T, beta: T,
@@ -246,6 +285,13 @@ constexpr model::DomainOperator kOperators[] = {
         scale: float
         T = float | float16 | bfloat16)",
      DefineRotaryEmbedding},
+    {R"(WordConvEmbedding(Sequence: T, W: T1, B: T1, C: T1) -> (Y: T1)
+        char_embedding_size: int
+        conv_window_size: int
+        embedding_size: int
+        T = int32
+        T1 = float)",
+     DefineWordConvEmbedding},
 };
 
 }  // namespace

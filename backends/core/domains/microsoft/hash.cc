@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MurmurHash3 of numbers, as ML.NET hashes features: MurmurHash3_x86_32 of the bytes of each
-// element, which are one or two blocks of 32 bits and leave no tail.
+// Hashes. MurmurHash3 of numbers, as ML.NET hashes features: MurmurHash3_x86_32 of the bytes of
+// each element, which are one or two blocks of 32 bits and leave no tail. NGramHashMapping of
+// tokens with those before them, as an Engram looks its memory up.
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,6 +88,82 @@ Status DefineMurmurHash3(Definition& d) {
   return base::Ok();
 }
 
+// NGramHashMapping. Input 0 is [batch, sequence]. A token and those before it are multiplied with a
+// factor each and joined by exclusive or, once for 2 tokens, once for 3, up to max_ngram_size; each
+// of these is divided by the sizes of its heads, and the remainders are the output.
+enum NGramInput { kTokens, kFactors, kSizes, kPastTokens, kOffsets, kEndToken, kSegments };
+
+// Whether each token is of the segment of the one before it, [batch, lead + sequence]; so are the
+// first token and the `lead` before it.
+Value IsOfSegmentBefore(Definition& d, int64_t lead) {
+  const Value begin = d.Ints1D({0}), second = d.Ints1D({1});
+  const Value end = d.ExtentOf(d.In(kSegments), 1);
+  const Value is_same = d.Apply("Equal", {d.Slice(d.In(kSegments), 1, second, end),
+                                          d.Slice(d.In(kSegments), 1, begin, d.Ints1D({-1}))});
+  const Value yes = d.Cast(d.Int0D(1), ElementType::kBool);
+  return d.Apply("Pad", {is_same, d.Ints1D({lead + 1, 0}), yes, d.Ints1D({1})});
+}
+
+Status DefineNGramHashMapping(Definition& d) {
+  const int64_t size = d.Int("max_ngram_size"), heads = d.Int("n_head_per_ngram");
+  if (size < 2 || heads < 1) {
+    return d.Invalid("Attribute max_ngram_size is " + std::to_string(size) +
+                     " and n_head_per_ngram is " + std::to_string(heads) +
+                     "; at least 2 tokens and 1 head are required.");
+  }
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(kTokens, 2));
+  const std::optional<int64_t> sizes = d.Extent(kSizes, 0);
+  if (sizes && *sizes != (size - 1) * heads) {
+    return d.Invalid("Input 2 has " + std::to_string(*sizes) + " sizes for " +
+                     std::to_string((size - 1) * heads) + " heads.");
+  }
+  const ElementType type = d.Type(kTokens);
+  // Products wrap around.
+  const ElementType bits = type == ElementType::kInt64 ? ElementType::kUint64 : kWord;
+  const Value tokens = d.In(kTokens), count = d.ExtentOf(tokens, 1);
+  const Value missing = d.Has(kEndToken) ? d.Reshape(d.In(kEndToken), {1, 1})
+                                         : d.Cast(d.Ints1D({d.Int("pad_id")}), type);
+  Value past;
+  if (d.Has(kPastTokens)) {
+    past = d.In(kPastTokens);
+  } else {
+    const Value extents = d.Concat({d.ExtentOf(tokens, 0), d.Ints1D({size - 1})}, 0);
+    past = d.Apply("Expand", {missing, extents});
+  }
+  const Value all = d.Concat({past, tokens}, 1);
+  const auto from = [&](const Value& value, int64_t start) {
+    return d.Slice(value, 1, d.Ints1D({start}), d.Add(count, d.Ints1D({start})));
+  };
+  const bool has_end = d.Has(kEndToken) && d.Int("reset_on_eos") != 0;
+  const Value is_same = d.Has(kSegments) ? IsOfSegmentBefore(d, size - 1) : Value();
+  Value joined, is_reached;
+  std::vector<Value> remainders;
+  for (int64_t back = 0; back < size; ++back) {
+    Value token = from(all, size - 1 - back);
+    std::vector<Value> conditions;
+    if (!is_reached.empty()) conditions.push_back(is_reached);
+    if (back != 0 && has_end) {
+      conditions.push_back(d.Apply("Not", {d.Apply("Equal", {token, missing})}));
+    }
+    if (back != 0 && !is_same.empty()) conditions.push_back(from(is_same, size - back));
+    for (size_t k = 0; k < conditions.size(); ++k) {
+      is_reached = k == 0 ? conditions[0] : d.Apply("And", {is_reached, conditions[k]});
+    }
+    if (!is_reached.empty()) token = d.Apply("Where", {is_reached, token, missing});
+    const Value factor = d.Slice(d.In(kFactors), 0, back, back + 1);
+    const Value mixed = d.Mul(BitCast(d, token, bits), BitCast(d, factor, bits));
+    joined = back == 0 ? mixed : Xor(d, joined, mixed);
+    if (back == 0) continue;
+    const Value divisors = d.Slice(d.In(kSizes), 0, (back - 1) * heads, back * heads);
+    remainders.push_back(d.Apply("Mod", {d.Unsqueeze(BitCast(d, joined, type), {2}), divisors}));
+  }
+  Value hashes = size == 2 ? remainders.front() : d.Concat(std::move(remainders), 2);
+  if (d.Has(kOffsets)) hashes = d.Add(hashes, d.In(kOffsets));
+  d.Return(0, hashes);
+  if (d.Wants(1)) d.Return(1, d.Slice(all, 1, count, d.Add(count, d.Ints1D({size - 1}))));
+  return base::Ok();
+}
+
 constexpr model::DomainOperator kOperators[] = {
     {R"(MurmurHash3(X: T1) -> (Y: T2)
         positive: int = 1
@@ -93,6 +171,15 @@ constexpr model::DomainOperator kOperators[] = {
         T1 = uint32 | int32 | uint64 | int64 | float | double | string
         T2 = uint32 | int32)",
      DefineMurmurHash3},
+    {R"(NGramHashMapping(input_ids: M, multipliers: M, vocab_sizes: M, past_ids?: M,
+                         head_offsets?: M, eos_token_id?: M, segment_ids?: int32)
+            -> (hash_ids: M, present_ids?: M)
+        max_ngram_size: int required
+        n_head_per_ngram: int required
+        pad_id: int required
+        reset_on_eos: int = 0
+        M = int32 | int64)",
+     DefineNGramHashMapping},
 };
 
 }  // namespace
