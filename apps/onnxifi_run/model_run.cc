@@ -199,20 +199,48 @@ void Rehearse(const Options& options, const std::filesystem::path& path,
   }
 }
 
-// The model with the shapes of the given inputs where it declares none; empty where it declares
-// all.
-base::Result<std::string> WithAllShapes(std::span<const std::byte> model,
-                                        const ModelOutline& outline,
-                                        const std::vector<onnx_file::DenseTensor>& inputs) {
+bool HasNoShape(const onnx_file::ValueOutline& input) {
+  return input.kind == onnx_file::ValueKind::kTensor && !input.shape;
+}
+
+// A list of as many integers as a caller gives, which may be extents or axes.
+bool IsOpenList(const onnx_file::ValueOutline& input) {
+  using onnx_file::ElementType;
+  return input.kind == onnx_file::ValueKind::kTensor && input.shape && input.shape->size() == 1 &&
+         !input.shape->front().extent &&
+         (input.type == ElementType::kInt64 || input.type == ElementType::kInt32);
+}
+
+// The model with the shapes of those given inputs that `is_open` is true of; empty without any.
+base::Result<std::string> WithShapes(std::span<const std::byte> model, const ModelOutline& outline,
+                                     const std::vector<onnx_file::DenseTensor>& inputs,
+                                     bool (*is_open)(const onnx_file::ValueOutline&)) {
   onnx_file::ExtentsByName extents;
   for (size_t index = 0; index < inputs.size(); ++index) {
-    const onnx_file::ValueOutline& input = outline.inputs[index];
-    if (input.shape || input.kind != onnx_file::ValueKind::kTensor) continue;
+    if (!is_open(outline.inputs[index])) continue;
     const std::vector<int64_t>& given = inputs[index].extents;
-    extents[input.name].assign(given.begin(), given.end());
+    extents[outline.inputs[index].name].assign(given.begin(), given.end());
   }
   if (extents.empty()) return std::string();
   return onnx_file::DeclareExtents(model, extents);
+}
+
+// What is refused with a list of any length of extents may run with as many as are given. `listed`
+// holds the model then.
+base::Result<GraphSession> OpenSession(const Options& options, const Device& device,
+                                       SessionRequest& request,
+                                       const std::optional<Placement>& placement,
+                                       std::string& listed) {
+  const auto open = [&] {
+    return GraphSession::Open(device, request, placement, options.profile, options.rounding);
+  };
+  base::Result<GraphSession> session = open();
+  if (session.ok() || session.status().code() != base::Code::kUnsupportedShape) return session;
+  ONNXIFI_ASSIGN_OR_RETURN(listed,
+                           WithShapes(request.model, request.outline, request.inputs, IsOpenList));
+  if (listed.empty()) return session;
+  request.model = std::as_bytes(std::span(listed));
+  return open();
 }
 
 }  // namespace
@@ -289,12 +317,12 @@ base::Result<RunReport> RunModel(const Options& options, const Device& device,
     for (const uint32_t node : nodes) report.pinned[node] = key;
   }
   ONNXIFI_ASSIGN_OR_RETURN(const std::string declared,
-                           WithAllShapes(model, outline, report.inputs));
+                           WithShapes(model, outline, report.inputs, HasNoShape));
   if (!declared.empty()) model = std::as_bytes(std::span(declared));
-  const SessionRequest request{options, model, outline, report.inputs, expected};
-  ONNXIFI_ASSIGN_OR_RETURN(
-      GraphSession session,
-      GraphSession::Open(device, request, placement, options.profile, options.rounding));
+  SessionRequest request{options, model, outline, report.inputs, expected};
+  std::string listed;
+  ONNXIFI_ASSIGN_OR_RETURN(GraphSession session,
+                           OpenSession(options, device, request, placement, listed));
   std::vector<GraphSession> others;
   for (const Device& other : beside) {
     ONNXIFI_ASSIGN_OR_RETURN(GraphSession opened,

@@ -164,9 +164,12 @@ base::Result<std::string> DeclareExtents(std::span<const std::byte> model,
                                          const ExtentsByName& extents) {
   const auto declare = [](std::span<const std::byte> tensor,
                           const std::vector<Dimension>& given) -> base::Result<std::string> {
-    std::string declared(TextOf(tensor));
-    ONNXIFI_ASSIGN_OR_RETURN(const WireField known, Find(tensor, kTensorShape));
-    if (known.number == kTensorShape) return declared;
+    ONNXIFI_ASSIGN_OR_RETURN(
+        std::string declared,
+        Copy(tensor, [](const WireField& field, std::string& copy) -> base::Status {
+          if (field.number != kTensorShape) AppendField(copy, field);
+          return base::Ok();
+        }));
     std::string shape;
     for (const Dimension& dimension : given) {
       AppendBytesField(shape, kShapeDimension, MakeDimension(dimension));

@@ -33,8 +33,8 @@ using ExtentsByName = std::map<std::string, std::vector<Dimension>, std::less<>>
 base::Result<std::string> ChangeExtents(std::span<const std::byte> model,
                                         const ExtentsByName& extents);
 
-// Declares the tensors among the graph inputs that have no shape with these extents.
-// INVALID_PROTOBUF.
+// Declares the tensors among the graph inputs that have these names with these extents, and as many
+// axes; all else stays as it is. INVALID_PROTOBUF.
 base::Result<std::string> DeclareExtents(std::span<const std::byte> model,
                                          const ExtentsByName& extents);
 

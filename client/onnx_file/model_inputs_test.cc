@@ -108,7 +108,7 @@ std::string RanklessModel() {
 TEST(ModelInputsTest, InputsWithoutAShapeGetOne) {
   const std::string model = RanklessModel();
   ASSERT_FALSE(ParseModelOutline(Bytes(model))->inputs[1].shape);
-  const ExtentsByName extents = {{"x", {int64_t{3}, std::string()}}, {"a", {}}};
+  const ExtentsByName extents = {{"x", {int64_t{3}, std::string()}}};
   const auto declared = DeclareExtents(Bytes(model), extents);
   ASSERT_TRUE(declared.ok()) << declared.status().Text();
   const auto outline = ParseModelOutline(Bytes(*declared));
@@ -126,6 +126,19 @@ TEST(ModelInputsTest, InputsWithoutAShapeGetOne) {
   ASSERT_TRUE(scalar.ok());
   ASSERT_TRUE(ParseModelOutline(Bytes(*scalar))->inputs[1].shape);
   EXPECT_TRUE(ParseModelOutline(Bytes(*scalar))->inputs[1].shape->empty());
+}
+
+TEST(ModelInputsTest, ADeclaredShapeIsReplaced) {
+  const auto declared = DeclareExtents(Bytes(RanklessModel()), {{"a", {int64_t{7}, int64_t{1}}}});
+  ASSERT_TRUE(declared.ok()) << declared.status().Text();
+  const auto outline = ParseModelOutline(Bytes(*declared));
+  ASSERT_TRUE(outline.ok());
+  const std::vector<DimensionOutline>& a = *outline->inputs[0].shape;
+  ASSERT_EQ(a.size(), 2u);
+  EXPECT_EQ(a[0].extent, 7);
+  EXPECT_EQ(a[1].extent, 1);
+  EXPECT_EQ(outline->inputs[0].type, ElementType::kFloat32);
+  EXPECT_FALSE(outline->inputs[1].shape);
 }
 
 TEST(ModelInputsTest, DamagedBytesAreRefused) {

@@ -48,6 +48,49 @@ def _fields(content):
         yield key >> 3, value
 
 
+def copy_with(content, number, replace):
+    """The bytes of a message, with replace(content) in place of that of each message field `number`; None leaves
+    the field out."""
+    parts, at, end = [], 0, len(content)
+    while at < end:
+        start = at
+        key, at = _read_varint(content, at)
+        kind = key & 7
+        if kind == _VARINT:
+            _, at = _read_varint(content, at)
+        elif kind == _BYTES:
+            size, at = _read_varint(content, at)
+            at += size
+            if key >> 3 == number:
+                replaced = replace(content[at - size : at])
+                if replaced is not None:
+                    parts += [write_varint(key), write_varint(len(replaced)), replaced]
+                continue
+        else:
+            at += 8 if kind == _FIXED64 else 4
+        parts.append(content[start:at])
+    return b"".join(parts)
+
+
+def write_varint(value):
+    written = bytearray()
+    while value > 0x7F:
+        written.append(value & 0x7F | 0x80)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
+def write_message(number, content):
+    """A field of a message or text."""
+    return write_varint(number << 3 | _BYTES) + write_varint(len(content)) + content
+
+
+def name_of(value):
+    """The name of a ValueInfoProto."""
+    return _text(_one(value, 1, b""))
+
+
 def _all(content, number):
     return [value for field, value in _fields(content) if field == number]
 

@@ -16,10 +16,12 @@ from .errors import Error, MismatchError, UnsupportedError, make_error
 from .graph import Graph, address_of, as_address, describe
 from .library import Library, default_library
 from .model_outline import ModelOutline
+from .open_inputs import OpenInputs, declare
 from .prepared_run import PreparedShape
 
 # More shapes than this are prepared anew: an input whose extents never come again would fill memory.
 _MOST_SHAPES = 64
+_MOST_VARIANTS = 16
 _addressof, _from_buffer, _empty, _ndarray = ctypes.addressof, ctypes.c_char.from_buffer, numpy.empty, numpy.ndarray
 
 
@@ -78,6 +80,7 @@ class Session:
         if chosen.mapped_model is None:
             chosen.mapped_model = is_mapped and self._device.takes("MAPPED_MODEL")
         self._options, self._content, self._size_bytes = chosen, as_address(content), len(content)
+        self._variant_options = {**graph_options, "base_folder": chosen.base_folder}
         self._nodes = outline.nodes() if chosen.pins else []
         outline.release()
         self._library = self._device.library
@@ -88,7 +91,12 @@ class Session:
         self._output_names = [value.name for value in self.outputs]
         self._given = tuple((value.name, self._dtype_of(value)) for value in self.inputs)
         self._is_of_numbers = all(value.element_type for value in (*self.inputs, *self.outputs))
-        self._graph = self._open_graph()
+        # Sessions of the model with inputs of the ranks and lengths that runs gave, where it leaves those open.
+        self._variants, self._open_inputs, self._latest = {}, None, None
+        try:
+            self._graph = self._open_graph()
+        except UnsupportedError as error:
+            self._open_variants(error, content)
 
     @staticmethod
     def _dtype_of(value):
@@ -140,6 +148,43 @@ class Session:
             except Error:
                 raise error from None
 
+    def _open_variants(self, error, content):
+        """Raises the error of the whole model where no input is open, or where it is for another reason."""
+        open_inputs = OpenInputs(self.inputs)
+        if error.status != "UNSUPPORTED_SHAPE" or not open_inputs:
+            raise error
+        self._open_inputs, self._variant_content = open_inputs, content
+        shortest = open_inputs.shortest()
+        if shortest is not None:
+            try:
+                self._variant_of(shortest)
+            except Error:
+                raise error from None
+        self._graph, self._is_of_numbers = None, False  # run looks at the second alone
+
+    def _variant_of(self, shapes):
+        declared = self._open_inputs.declared(shapes)
+        key = tuple(declared.items())
+        with self._prepare_lock:
+            if key not in self._variants:
+                if len(self._variants) >= _MOST_VARIANTS:
+                    self._variants.pop(next(iter(self._variants)))
+                content = declare(memoryview(self._variant_content).cast("B"), declared)
+                self._variants[key] = Session(content, self._device, **self._variant_options)
+            self._latest = self._variants[key]
+        return self._latest
+
+    def _variant_for(self, feeds):
+        if set(feeds) != {value.name for value in self.inputs}:
+            raise self._name_fault(feeds)
+        return self._variant_of(self._open_inputs.shapes_of(feeds))
+
+    def _latest_variant(self):
+        self._check_open()
+        if self._latest is None:
+            raise make_error("INVALID_STATE", "The model has inputs without a rank; it is compiled in the first run.")
+        return self._latest
+
     def _may_need_run(self):
         """Whether an output has an extent that no input has, by what the model declares."""
         told = {extent for value in self.inputs for extent in value.shape or ()}
@@ -165,7 +210,12 @@ class Session:
 
     def close(self):
         """Releases the graph; runs that are under way have to be over."""
-        self._graph.release()
+        for variant in self._variants.values():
+            variant.close()
+        self._variants.clear()
+        self._latest = self._variant_content = None
+        if self._graph is not None:
+            self._graph.release()
         self._is_closed, self._is_of_numbers = True, False  # run looks at the second alone
         self._prepared.clear()
         self._content = None
@@ -187,7 +237,7 @@ class Session:
     @property
     def is_emulated(self):
         """The device has no kernels for the model and computes it by plain loops, slowly."""
-        return self._graph.is_emulated
+        return self._latest_variant().is_emulated if self._open_inputs else self._graph.is_emulated
 
     # ---- Runs ----
 
@@ -311,6 +361,8 @@ class Session:
     def _run_on_values(self, output_names, feeds, outputs):
         """Of texts, sequences, maps and optionals, and where only the run tells the extents of an output."""
         self._check_open()
+        if self._open_inputs:
+            return self._variant_for(feeds).run(output_names, feeds, outputs=outputs)
         wanted = self._output_names if output_names is None else list(output_names)
         for name in wanted:
             if name not in self._output_names:
@@ -347,10 +399,13 @@ class Session:
 
     def infer_output_shapes(self, shapes):
         """{name: extents} of the outputs for {name: extents} of the inputs; None for what only a run tells."""
-        if not self._is_of_numbers:
+        self._check_open()
+        if not self._is_of_numbers and not self._open_inputs:
             raise make_error("UNSUPPORTED_DATATYPE", "The model has inputs or outputs that are no tensors of numbers.")
         if set(shapes) != {value.name for value in self.inputs}:
             raise self._name_fault(shapes)
+        if self._open_inputs:
+            return self._variant_of(shapes).infer_output_shapes(shapes)
         descriptors = describe([(value.name, value.element_type, tuple(shapes[value.name]), 0) for value in self.inputs])
         status, found = self._graph.infer_output_shapes(len(self.inputs), descriptors)
         self._library.check(status, "asking for the shapes of the outputs")
@@ -362,6 +417,8 @@ class Session:
     def bind(self, feeds, outputs=None):
         """A Binding: runs on the same memory again and again. Inputs and outputs are dense arrays, or Memory."""
         self._check_open()
+        if self._open_inputs:
+            return self._variant_for(feeds).bind(feeds, outputs)
         if not self._is_of_numbers:
             raise make_error("UNSUPPORTED_DATATYPE", "Only tensors of numbers stay bound; run() takes all others.")
         if set(feeds) != {value.name for value in self.inputs}:
@@ -373,6 +430,8 @@ class Session:
 
     def placement(self):
         """The islands of the graph: which device has which nodes. Also an option, which places them so again."""
+        if self._open_inputs:
+            return self._latest_variant().placement()
         try:
             return self._graph.plan()
         except Error:
@@ -384,6 +443,8 @@ class Session:
     def explain(self):
         """Where each node runs and what each device says about it; str() of it is a text."""
         self._check_open()
+        if self._open_inputs:
+            return self._latest_variant().explain()
         reader = reports.ExplanationReader()
         pairs, folder = [], None
         if self._options.base_folder is not None:
@@ -406,4 +467,4 @@ class Session:
 
     def profile(self):
         """The steps of the last run, of a session with profile=True."""
-        return self._graph.profile()
+        return (self._latest_variant() if self._open_inputs else self)._graph.profile()

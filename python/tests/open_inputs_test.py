@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of sessions on models that leave the rank of an input open, or how many numbers a list of extents has."""
+
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import numpy
+import onnx
+from onnx import numpy_helper
+
+import onnxifi
+from fixture import FLOAT, INT64, LIBRARY_PATH, model, node, session, tensor
+
+_X = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+
+
+def _with_list(operator, **attributes):
+    """`operator` of x [a, b] and a list of any length."""
+    inputs = [tensor("x", ["a", "b"]), tensor("list", ["n"], INT64)]
+    return model([node(operator, ["x", "list"], ["y"], **attributes)], inputs, [tensor("y", None)])
+
+
+def _numbers(*numbers):
+    return numpy.array(numbers, numpy.int64)
+
+
+class OpenInputsTest(unittest.TestCase):
+    def test_an_input_without_a_rank_has_that_of_each_run(self):
+        made = model([node("Neg", ["x"], ["y"])], [tensor("x", None)], [tensor("y", None)])
+        for device in ("cpu", "auto"):
+            opened = session(made, device)
+            for x in (_X, _X[0], _X[None], numpy.float32(3), _X * 2, _X.T):
+                numpy.testing.assert_array_equal(opened.run(None, {"x": x})[0], -x)
+        self.assertIsNone(opened.inputs[0].shape)
+
+    def test_lists_have_the_length_of_each_run(self):
+        cases = [
+            ("Reshape", {}, [_numbers(3, 2), _numbers(6), _numbers(1, -1, 2)], numpy.reshape),
+            ("Expand", {}, [_numbers(4, 2, 3), _numbers(1)], lambda x, n: x * numpy.ones(n, x.dtype)),
+            ("ReduceSum", {"keepdims": 1}, [_numbers(0), _numbers(0, 1), _numbers(-1)],
+             lambda x, n: x.sum(tuple(n), keepdims=True)),
+            ("ReduceSum", {"keepdims": 0}, [_numbers(1), _numbers(1, 0)], lambda x, n: x.sum(tuple(n))),
+            ("Unsqueeze", {}, [_numbers(0), _numbers(0, 3)], lambda x, n: numpy.expand_dims(x, tuple(n))),
+        ]  # fmt: skip
+        for device in ("cpu", "auto"):
+            for operator, attributes, lists, expected in cases:
+                opened = session(_with_list(operator, **attributes), device)
+                for numbers in lists:
+                    with self.subTest(operator, device=device, numbers=numbers):
+                        got = opened(x=_X, list=numbers)["y"]
+                        self.assertEqual(got.shape, expected(_X, numbers).shape)
+                        numpy.testing.assert_array_equal(got, expected(_X, numbers))
+
+    def test_a_list_may_lack_a_rank_too(self):
+        made = _with_list("Reshape")
+        made.graph.input[1].type.tensor_type.ClearField("shape")
+        opened = session(made)
+        self.assertEqual(opened(x=_X, list=_numbers(3, 2))["y"].shape, (3, 2))
+        self.assertEqual(opened(x=_X, list=_numbers(6))["y"].shape, (6,))
+
+    def test_what_a_model_has_besides_stays(self):
+        weight = numpy_helper.from_array(_X.T.copy(), "weight")
+        nodes = [node("MatMul", ["x", "weight"], ["product"]), node("Add", ["product", "bias"], ["y"])]
+        bias = tensor("bias", [2])
+        made = model(nodes, [tensor("x", None), bias], [tensor("y", None)], [weight])
+        made.metadata_props.add(key="k", value="v" * 300)
+        made.graph.doc_string = "d" * 200
+        given = numpy.array([1, -1], numpy.float32)
+        for options in ({}, {"weights": {"bias": given}}):
+            opened = session(made.SerializeToString(), **options)
+            feeds = {"x": _X} if options else {"x": _X, "bias": given}
+            numpy.testing.assert_array_equal(opened(**feeds)["y"], _X @ _X.T + given)
+            numpy.testing.assert_array_equal(opened(**{**feeds, "x": _X[0]})["y"], _X[0] @ _X.T + given)
+
+    def test_outputs_bindings_and_reports_are_those_of_the_latest_run(self):
+        made = model([node("Neg", ["x"], ["y"])], [tensor("x", None)], [tensor("y", None)])
+        opened = session(made, "auto")
+        with self.assertRaisesRegex(onnxifi.Error, "it is compiled in the first run"):
+            opened.placement()
+        y = numpy.empty_like(_X)
+        self.assertIs(opened.run(None, {"x": _X}, outputs={"y": y})[0], y)
+        numpy.testing.assert_array_equal(y, -_X)
+        self.assertEqual([island.device for island in opened.placement()], ["cpu:0"])
+        self.assertEqual(len(opened.explain().nodes), 1)
+        self.assertFalse(opened.is_emulated)
+        self.assertEqual(opened.infer_output_shapes({"x": [4, 5]}), {"y": [4, 5]})
+        binding = opened.bind({"x": _X[0].copy()}, {"y": y[0]})
+        binding.run()
+        numpy.testing.assert_array_equal(y[0], -_X[0])
+
+    def test_more_ranks_than_are_kept_run(self):
+        opened = session(_with_list("Reshape"))
+        for length in (*range(1, 20), 1):
+            shape = (1,) * (length - 1) + (6,)
+            self.assertEqual(opened(x=_X, list=_numbers(*shape))["y"].shape, shape)
+
+    def test_refusals_for_another_reason_are_told_when_the_model_is_opened(self):
+        body = onnx.helper.make_graph(
+            [node("Unsqueeze", ["v", "zero"], ["w"]), node("Identity", ["more"], ["again"])],
+            "body",
+            [tensor("k", [], INT64), tensor("more", [], onnx.TensorProto.BOOL), tensor("v", None, INT64)],
+            [tensor("again", [], onnx.TensorProto.BOOL), tensor("w", None, INT64)],
+        )
+        nodes = [node("Loop", ["count", "", "x"], ["y"], body=body)]
+        inputs = [tensor("count", [], INT64), tensor("x", ["n"], INT64)]
+        made = model(nodes, inputs, [tensor("y", None, INT64)], [numpy_helper.from_array(_numbers(0), "zero")])
+        with self.assertRaisesRegex(onnxifi.UnsupportedError, "enters with 1 axes and leaves with 2"):
+            session(made)
+
+    def test_onnxifi_run_takes_the_length_of_its_file(self):
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary)
+            onnx.save(_with_list("Reshape"), folder / "model.onnx")
+            numpy.save(folder / "x.npy", _X)
+            numpy.save(folder / "list.npy", _numbers(3, 2))
+            expected = numpy_helper.from_array(_X.reshape(3, 2), "y")
+            (folder / "output_0.pb").write_bytes(expected.SerializeToString())
+            command = [LIBRARY_PATH.parents[1] / "bin" / "onnxifi_run", folder / "model.onnx", "--device", "cpu"]
+            command += ["--input", folder / "x.npy", "--input", folder / "list.npy", "--expect", folder]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_names_and_closing_are_checked(self):
+        made = model([node("Neg", ["x"], ["y"])], [tensor("x", None, FLOAT)], [tensor("y", None)])
+        opened = session(made)
+        with self.assertRaisesRegex(onnxifi.Error, "no input 'z'; Input 'x' is not given"):
+            opened.run(None, {"z": _X})
+        with self.assertRaisesRegex(onnxifi.Error, "no output 'q'"):
+            opened.run(["q"], {"x": _X})
+        opened.close()
+        with self.assertRaisesRegex(onnxifi.Error, "closed"):
+            opened.run(None, {"x": _X})
+
+
+if __name__ == "__main__":
+    unittest.main()
