@@ -115,6 +115,10 @@ def nhwc_conv():
         y = y if z is None else y + z
         return [_activate(y, activation, activation_params)]
 
+    # ONNX Runtime's kernel and its optimizer (fusion_nhwc_conv.py) have the channels of filters last, too.
+    def oracle_of_last(x, w, b=None, **attributes):
+        return oracle(x, _to_first(w), b, **attributes)
+
     for op_type in ("NhwcConv", "NhwcFusedConv"):
         for kind, window in {**_WINDOWS, "same": _SAME, "dilations": _DILATED}.items():
             name = f"{op_type.lower()}_{kind}"
@@ -125,10 +129,13 @@ def nhwc_conv():
                 floats(random, (6,)),
             ]
             attributes = {**window, "group": 2}
-            if op_type == "NhwcFusedConv" and kind == "plain":
+            if op_type == "NhwcConv":
+                inputs[1] = numpy.ascontiguousarray(_to_last(inputs[1]))
+            elif kind == "plain":
                 inputs.append(floats(random, (2, 9, 7, 6)))
                 attributes.update(activation="Clip", activation_params=[-1.0, 2.0])
-            yield node_case(name, op_type, inputs, attributes=attributes, constant=(1, 2), oracle=oracle)
+            answer = oracle_of_last if op_type == "NhwcConv" else oracle
+            yield node_case(name, op_type, inputs, attributes=attributes, constant=(1, 2), oracle=answer)
 
 
 @covers("ConvTransposeWithDynamicPads")

@@ -169,6 +169,7 @@ def list_cases():
                      peer_refusal="a segmentation fault")  # fmt: skip
     yield _quantized("bert_fused", "bert", _optimized("bert", 4, 32), 1e-3, is_own=True)
     yield _quantized("gpt2_fused", "gpt2", _optimized("gpt2", 4, 32), 1e-3, is_own=True)
+    yield _quantized("unet_channels_last", "unet", _optimized("unet", 4, 32), 1e-3, is_own=True)
     for name in ("resnet18", "bert", "gpt2", "lstm", "shufflenet", "activations"):
         yield _quantized(f"{name}_basic", name, _graph_level("ORT_ENABLE_BASIC"), 1e-3, is_own=True)
         yield _quantized(f"{name}_extended", name, _graph_level("ORT_ENABLE_EXTENDED"), 1e-3, is_own=True)

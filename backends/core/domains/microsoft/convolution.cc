@@ -16,12 +16,22 @@ using base::Status;
 using model::Definition;
 using Value = Definition::Value;
 
-Status DefineConvolution(Definition& d, bool is_last) {
-  Value x = d.In(0);
+// Which values have their channels as the last axis.
+struct Layout {
+  bool is_last = false;      // input and output
+  bool has_filters = false;  // filters, [M, k..., C / group]
+};
+
+Status DefineConvolution(Definition& d, Layout layout) {
+  const bool is_last = layout.is_last;
+  Value x = d.In(0), filters = d.In(1);
   if (is_last) {
     ONNXIFI_ASSIGN_OR_RETURN(x, ChannelsFirst(d, x, 0));
   }
-  std::vector<Value> inputs = {x, d.In(1)};
+  if (layout.has_filters) {
+    ONNXIFI_ASSIGN_OR_RETURN(filters, ChannelsFirst(d, filters, 1));
+  }
+  std::vector<Value> inputs = {x, filters};
   if (d.Has(2)) inputs.push_back(d.In(2));
   Value y = d.Apply("Conv", std::move(inputs),
                     d.Given({"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"}));
@@ -42,8 +52,14 @@ Status DefineConvolution(Definition& d, bool is_last) {
   return base::Ok();
 }
 
-Status DefineFusedConv(Definition& d) { return DefineConvolution(d, /*is_last=*/false); }
-Status DefineNhwcConv(Definition& d) { return DefineConvolution(d, /*is_last=*/true); }
+Status DefineFusedConv(Definition& d) { return DefineConvolution(d, {}); }
+// The optimizer writes filters with channels as the last axis, and the kernels read them so; the
+// documentation of the operator is that of ONNX's Conv.
+Status DefineNhwcConv(Definition& d) {
+  return DefineConvolution(d, {.is_last = true, .has_filters = true});
+}
+// Filters as in ONNX's Conv, as its documentation says.
+Status DefineNhwcFusedConv(Definition& d) { return DefineConvolution(d, {.is_last = true}); }
 
 // What is cut off the result of a transposed convolution stands in an input.
 Status DefineConvTranspose(Definition& d) {
@@ -118,7 +134,7 @@ constexpr model::DomainOperator kOperators[] = {
         pads: ints
         strides: ints
         T = float16 | float)",
-     DefineNhwcConv},
+     DefineNhwcFusedConv},
 };
 
 }  // namespace
