@@ -22,7 +22,7 @@
 namespace onnxifi::vulkan {
 namespace {
 
-constexpr int kNodes = 30;  // two kernels each
+constexpr int kNodes = 30;  // a kernel each
 constexpr int64_t kWidth = 16;
 constexpr int kRuns = 1000;
 
