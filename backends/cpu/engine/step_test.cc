@@ -612,6 +612,75 @@ TEST(StepTest, AddsWeightedRows) {
   }
 }
 
+// Sums of two rows of an image times weights, some beyond its edges, for every column and channel;
+// perhaps of every second column, or into a wider result.
+void AddWeightedImageRows(Made& made, int64_t rows, int64_t columns, int64_t channels,
+                          int64_t column_step, int64_t beside) {
+  program::ExprPool& pool = made.pool();
+  const int64_t height = 7;
+  const Operand image =
+      made.Buffer(kFloat32, {height, columns * column_step, channels}, /*is_input=*/true);
+  const Operand places = made.Buffer(ElementType::kInt64, {rows, 2}, /*is_input=*/true);
+  const Operand weights = made.Buffer(kFloat32, {rows, 2}, /*is_input=*/true);
+  const Shape domain = {rows, columns, channels};
+  program::View guarded = Slice(image, 1, 0, column_step, columns).view;
+  guarded.guards.push_back(
+      {{program::Dim(1), program::Dim(0), program::Dim(0)}, program::Dim(0), program::Dim(height)});
+  Expr sum = Constant(pool, kFloat32, 0);
+  for (int64_t tap = 0; tap < 2; ++tap) {
+    const auto read = [&](const Operand& of, ElementType type) {
+      const Operand column = RemoveAxis(Slice(of, 1, tap, 1, 1), 1);
+      made.step.reads.push_back(BroadcastTo(InsertAxis(InsertAxis(column, 1), 2), domain));
+      return Load(pool, type, static_cast<int>(made.step.reads.size()) - 1);
+    };
+    const Expr row = read(places, ElementType::kInt64);
+    const Expr weight = read(weights, kFloat32);
+    made.step.reads.push_back(guarded);
+    const Expr element = LoadAt(pool, kFloat32, static_cast<int>(made.step.reads.size()) - 1,
+                                {{row, Coordinate(pool, 1), Coordinate(pool, 2)}});
+    sum = sum + weight * element;
+  }
+  const Operand wide =
+      made.Buffer(kFloat32, {rows, columns + beside, channels}, /*is_input=*/false);
+  made.Write(Slice(wide, 1, 0, 1, columns));
+  made.Finish(domain, program::Map{{sum.id()}});
+  auto* data = reinterpret_cast<int64_t*>(made.made.buffers[1].mutable_data());
+  for (int64_t k = 0; k < rows * 2; ++k) data[k] = k * 5 % (height + 2) - 1;
+}
+
+TEST(StepTest, JoinsWeightedRowsOfAnImage) {
+  for (const int64_t rows : {2, 9, 40}) {
+    for (const int64_t columns : {2, 5, 33}) {
+      for (const int64_t channels : {3, 16, 40}) {
+        for (const int64_t column_step : {1, 2}) {
+          for (const int64_t beside : {0, 3}) {
+            SCOPED_TRACE(testing::Message() << rows << " x " << columns << " x " << channels << ", "
+                                            << column_step << ", " << beside);
+            Made made;
+            AddWeightedImageRows(made, rows, columns, channels, column_step, beside);
+            // Enough rows have to be left.
+            const bool is_together = rows >= 32;
+            const bool is_joined = is_together && column_step == 1;
+            const int64_t length = is_joined ? columns * channels : channels;
+            const std::string detail = made.EngineDetail();
+            EXPECT_TRUE(detail.starts_with("weighted rows of " + std::to_string(length) + ","))
+                << detail;
+            EXPECT_EQ(detail.find(std::to_string(columns) + " alike") != std::string::npos,
+                      is_together && !is_joined)
+                << detail;
+            const std::vector<tensor::Tensor> expected = made.OnReference();
+            for (const int64_t lanes : {37, 1024}) {
+              ExpectSameBits(
+                  expected.back(),
+                  made.OnEngine({.loops = LoopSet::kReference, .tile_lanes = lanes}).back());
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // What rows of a table, some beyond its ends, perhaps times weights, reduce to, and something that
 // follows from it alone.
 void ReduceRowsOfTable(Made& made, ExprOp operation, bool is_finished, bool is_weighted,

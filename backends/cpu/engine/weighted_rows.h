@@ -35,6 +35,12 @@ struct WeightedRows {
     int along = 0;
     std::vector<int> coordinates;  // -1: along the row
   };
+  // An axis along which every tap reads the element of its own index, with the same weight: where
+  // the rows at its indices follow one another, they are one row.
+  struct EvenAxis {
+    int axis = 0;
+    std::vector<int> along;  // by tap: the axis of its view
+  };
   Code numbers;
   std::vector<Tap> taps;  // of a Map its terms, in order; of a Reduce one, for every element
   int row_axis = 0;       // or kNoRowAxis: every element is a row of its own
@@ -43,7 +49,8 @@ struct WeightedRows {
   // Of a Reduce, by which operation: kAdd, or kMax or kMin, which begin with a number.
   program::ExprOp operation = program::ExprOp::kAdd;
   float begin = 0;
-  std::optional<Code> finish;  // of its result, as kState; nothing where that is the root
+  std::optional<Code> finish;       // of its result, as kState; nothing where that is the root
+  std::vector<EvenAxis> even_axes;  // of a Map
 };
 
 // Null where the step is no such sum of float32.
@@ -73,6 +80,16 @@ inline constexpr int kMaxParts = 8;
 // `taps` ends the last part, with all others added to it.
 void SumWeightedRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
                     float* sums);
+
+// Rows that have the same taps, each so many elements of the source and of the sums behind the
+// last.
+struct RepeatedRows {
+  int64_t count = 1;
+  int64_t source_step = 0, target_step = 0;
+};
+// The sums of each as above.
+void SumRepeatedRows(const float* source, std::span<const RowTap> taps, float first, int64_t length,
+                     const RepeatedRows& repeated, float* sums);
 
 // extremes[lane] = the largest (kMax) or smallest (kMin) of `begin` and weight * source[place +
 // lane] of all taps, one after the other. A tap that is kNowhere has 0 there.
