@@ -144,8 +144,8 @@ TEST_P(ChannelsTest, ANetworkOfFloat16HasItsChannelsLast) {
     }
   }
   // The last one. The two that read the image, which is the caller's and stays as it is, write
-  // channels last by kernels of ours, and so is the one whose results are rounded before the sum,
-  // and again. The means; and nothing that transposes.
+  // channels last by kernels of ours; another one makes more of its sums than the library does. The
+  // means; and nothing that transposes.
   EXPECT_EQ(by_library, 1);
   EXPECT_EQ(others, 4);
 }

@@ -55,6 +55,7 @@ TEST(LibraryRulesTest, ARuleIsOfOneLibrary) {
   EXPECT_TRUE(rules.Takes(Library::kCudnn, "float16", {32, 1, 1}));
   EXPECT_FALSE(rules.Takes(Library::kCudnn, "float16", {31, 1, 1}));
   EXPECT_FALSE(rules.TakesSome(Library::kCublasLt, "float16"));
+  EXPECT_FALSE(rules.Takes(Library::kCublasLt, "float16", {32, 1, 1}));
 }
 
 TEST(LibraryRulesTest, TheTableOfMeasuredDevicesIsRead) {

@@ -346,7 +346,7 @@ std::vector<dnn::EngineObject> EnginesOf(const Work& work, int mode) {
       {.notes = {dnn::kTensorCores, dnn::kNarrowsSums}, .added = 4},
       {.notes = {}, .workspace_bytes = (int64_t{64} << 20) + 1, .added = 5}};
   if (work.image.type == dnn::kFloat32) {
-    engines.push_back({.notes = {dnn::kTensorCores, dnn::kNarrowsInputs}, .fraction_bits = 10});
+    engines.push_back({.notes = {dnn::kTensorCores}, .fraction_bits = 10});
   } else {
     engines.push_back({.notes = {dnn::kNarrowsInputs}, .added = 6});
     engines.push_back({.notes = {dnn::kTensorCores}, .workspace_bytes = 1000});
