@@ -203,6 +203,7 @@ base::Result<GraphSession> GraphSession::Open(const Device& device, const Sessio
   if (takes(ONNXIFI_SDK_GRAPH_PROPERTY_PRECISION)) graph_options.precision = rounding.precision;
   graph_options.dynamic_quantization =
       rounding.dynamic_quantization && takes(ONNXIFI_SDK_GRAPH_PROPERTY_DYNAMIC_QUANTIZATION);
+  graph_options.measure = options.measure && takes(ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE);
   graph_options.placement = placement;
   if (placement && !takes(ONNXIFI_SDK_GRAPH_PROPERTY_PLACEMENT)) {
     return base::Status(

@@ -112,6 +112,9 @@ std::optional<int> ParseOptions(int argument_count, char** arguments, Options& o
   app.add_flag("--exact-algorithms", options.exact_algorithms,
                "no algorithm that rounds differently from an operator's definition, such as "
                "Winograd's for convolutions");
+  app.add_flag("--measure", options.measure,
+               "take the seconds to find the fastest devices and implementations; later graphs "
+               "have what was found");
   std::string precision(kPrecisions.front());
   app.add_option("--precision", precision,
                  "float32 (default), tf32, bfloat16 or float16: devices may round operands of "

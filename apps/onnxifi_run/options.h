@@ -39,6 +39,8 @@ struct Options {
   bool profile = false;
   // Sums of products as their operators define them, no algorithm that rounds differently.
   bool exact_algorithms = false;
+  // Devices and their implementations are timed before the runs, as far as that is not known.
+  bool measure = false;
   RoundingPermissions rounding;
   // A file for the trace of the last run; empty for none. Given only with `profile`.
   std::filesystem::path trace;
