@@ -30,7 +30,7 @@ Status Run(const benchmarks::BenchmarkOptions& options) {
   ONNXIFI_ASSIGN_OR_RETURN(const FoundDevices devices, FindDevices(api));
   if (devices.fit.empty()) return Status(base::Code::kBackendUnavailable, "There is no device.");
   DeviceInfo info = devices.fit.front();
-  info.libraries.use = LibraryRules::Use::kNever;
+  info.libraries.cublaslt = info.libraries.cudnn = LibraryRules::Use::kNever;
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
                            Device::Open(api, compiler_api, info));
   DeviceInfo split_info = info;
@@ -39,7 +39,7 @@ Status Run(const benchmarks::BenchmarkOptions& options) {
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Device> split,
                            Device::Open(api, compiler_api, split_info));
   DeviceInfo library_info = info;
-  library_info.libraries.use = LibraryRules::Use::kAlways;
+  library_info.libraries.cublaslt = LibraryRules::Use::kAlways;
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<Device> by_library,
                            Device::Open(api, compiler_api, library_info));
   constexpr auto kClock = benchmarks::Clock::kDevice;
