@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras models on TensorFlow through tf2onnx: pixels with channels last, their transposes, TensorFlow's
-own paddings, recurrent layers, attention. Expected values are Keras' own predictions."""
+"""Keras models on TensorFlow through tf2onnx, and by Keras' own export: pixels with channels last, their
+transposes, TensorFlow's own paddings, recurrent layers, attention. Expected values are Keras' own
+predictions."""
 
 import contextlib
 import io
@@ -34,10 +35,12 @@ def _enliven(model, name):
 
 
 def _model(name, build, shapes, opset, tolerance=TOLERANCE, integers=None):
-    """`shapes` are the extents of the inputs without the batch, per run."""
+    """`shapes` are the extents of the inputs without the batch, per run. Without `opset` Keras exports
+    the model itself."""
 
     def make(folder):
         keras, tensorflow = _start(name)
+        import onnx
         import tf2onnx
 
         model = build(keras)
@@ -50,19 +53,24 @@ def _model(name, build, shapes, opset, tolerance=TOLERANCE, integers=None):
             return generator.standard_normal((batch, *shape)).astype("float32")
 
         batches = [draw(batch, shape) for batch, shape in zip((1, 3, 2), shapes)]
-        signature = [tensorflow.TensorSpec(model.inputs[0].shape, model.inputs[0].dtype, name="x")]
-        function = tensorflow.function(lambda x: model(x, training=False), signature)
         path = folder / "model.onnx"
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            tf2onnx.convert.from_function(function, signature, opset, output_path=str(path))
+            if opset is None:
+                model(batches[0])  # Keras exports what has been called.
+                model.export(str(path), format="onnx", verbose=False)
+            else:
+                signature = [tensorflow.TensorSpec(model.inputs[0].shape, model.inputs[0].dtype, name="x")]
+                function = tensorflow.function(lambda x: model(x, training=False), signature)
+                tf2onnx.convert.from_function(function, signature, opset, output_path=str(path))
+        (entry,) = onnx.load(str(path)).graph.input
         runs = []
         for batch in batches:
             answers = model(batch, training=False)
             answers = answers if isinstance(answers, (list, tuple)) else [answers]
-            runs.append(({"x": batch}, [answer.numpy() for answer in answers]))
+            runs.append(({entry.name: batch}, [answer.numpy() for answer in answers]))
         return Exported(path, runs, tolerance)
 
-    return Case(f"keras/{name}", "tf2onnx", make)
+    return Case(f"keras/{name}", "tf2onnx" if opset else "keras export", make)
 
 
 def _application(kind, extent=64, **settings):
@@ -113,6 +121,37 @@ def _causal(keras):
         layers.TimeDistributed(layers.Dense(3, "tanh"))])  # fmt: skip
 
 
+def _separable(keras):
+    layers = keras.layers
+    return keras.Sequential([
+        keras.Input((24, 24, 3)), layers.Conv2D(8, 3, padding="same"), layers.GroupNormalization(4),
+        layers.Activation("swish"), layers.SeparableConv2D(12, 3, strides=2), layers.BatchNormalization(),
+        layers.PReLU(shared_axes=[1, 2]), layers.Conv2DTranspose(6, 3, 2), layers.GlobalMaxPooling2D(),
+        layers.Dense(5, "softmax")])  # fmt: skip
+
+
+def _mixed_recurrent(keras):
+    layers = keras.layers
+    return keras.Sequential([
+        keras.Input((10, 6)), layers.Conv1D(8, 3, padding="causal"), layers.GRU(7, return_sequences=True),
+        layers.Bidirectional(layers.LSTM(5)), layers.Dense(3)])  # fmt: skip
+
+
+def _volume(keras):
+    layers = keras.layers
+    return keras.Sequential([
+        keras.Input((8, 8, 8, 2)), layers.Conv3D(4, 3, padding="same"), layers.MaxPooling3D(),
+        layers.Conv3DTranspose(3, 2, 2), layers.UpSampling3D(2), layers.GlobalAveragePooling3D(),
+        layers.UnitNormalization()])  # fmt: skip
+
+
+def _conv_lstm(keras):
+    layers = keras.layers
+    return keras.Sequential([
+        keras.Input((4, 12, 12, 2)), layers.ConvLSTM2D(3, 3, padding="same"), layers.Cropping2D(1),
+        layers.ZeroPadding2D(2), layers.DepthwiseConv2D(3), layers.Flatten(), layers.Dense(4, "sigmoid")])  # fmt: skip
+
+
 def list_cases():
     fixed = ((64, 64, 3), (64, 64, 3))
     yield _model("mobilenet_v2", _application("MobileNetV2"), fixed, 15, 3e-4)
@@ -127,3 +166,7 @@ def list_cases():
     yield _model("simple_rnn", _recurrent("SimpleRNN"), ((7,), (11,)), 15, integers=40)
     yield _model("attention", _attention, ((9,), (14,)), 18, integers=50)
     yield _model("causal", _causal, ((20, 2), (33, 2)), 14)
+    yield _model("separable", _separable, ((24, 24, 3),) * 2, None)
+    yield _model("mixed_recurrent", _mixed_recurrent, ((10, 6),) * 2, None)
+    yield _model("volume", _volume, ((8, 8, 8, 2),) * 2, None)
+    yield _model("conv_lstm", _conv_lstm, ((4, 12, 12, 2),) * 2, None)

@@ -205,6 +205,26 @@ _DECODERS = {
         },
         ("input_ids",),
     ),
+    "zamba2": (
+        "Zamba2Config",
+        "Zamba2ForCausalLM",
+        {**_GROUPED, "mamba_d_state": 4, "mamba_headdim": 8, "n_mamba_heads": 8, "chunk_size": 8,
+         "num_mem_blocks": 1, "layers_block_type": ["mamba", "hybrid"], "mamba_ngroups": 1},
+    ),
+    "jetmoe": (
+        "JetMoeConfig",
+        "JetMoeForCausalLM",
+        {**_DECODER, "num_key_value_heads": 2, "kv_channels": 8, "num_local_experts": 4,
+         "num_experts_per_tok": 2},
+    ),
+    "xlstm": (
+        "xLSTMConfig",
+        "xLSTMForCausalLM",
+        {"vocab_size": 101, "hidden_size": 32, "num_hidden_layers": 2, "num_heads": 4,
+         "use_cache": False, "chunk_size": 8, "chunkwise_kernel": "chunkwise--native_autograd",
+         "sequence_kernel": "native_sequence__native", "step_kernel": "native"},
+        ("input_ids",),
+    ),
     "rwkv": (
         "RwkvConfig",
         "RwkvForCausalLM",
@@ -233,6 +253,12 @@ _T5 = {"vocab_size": 101, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2,
        "use_cache": False, "decoder_start_token_id": 0}  # fmt: skip
 
 _BOTH_SIDES = {
+    "longt5": (
+        "LongT5Config",
+        "LongT5ForConditionalGeneration",
+        {**_T5, "local_radius": 4, "global_block_size": 4, "encoder_attention_type": "transient-global"},
+        _BOTH,
+    ),
     "t5": ("T5Config", "T5ForConditionalGeneration", _T5, _BOTH),
     "mt5": ("MT5Config", "MT5ForConditionalGeneration", _T5, _BOTH),
     "bart": ("BartConfig", "BartForConditionalGeneration", _SEQUENCE, _BOTH),

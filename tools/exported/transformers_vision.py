@@ -100,6 +100,19 @@ _IMAGES = {
          "neck_hidden_sizes": [8, 8, 16, 16], "fusion_hidden_size": 16,
          "reassemble_factors": [4, 2, 1, 0.5]},
     ),
+    "vitdet": (
+        "VitDetConfig",
+        "VitDetModel",
+        {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 64,
+         "patch_size": 8, "pretrain_image_size": 64, "window_block_indices": [0], "window_size": 4,
+         "use_relative_position_embeddings": True},
+    ),
+    "swin2sr": (
+        "Swin2SRConfig",
+        "Swin2SRForImageSuperResolution",
+        {"image_size": 64, "embed_dim": 16, "depths": [1, 1], "num_heads": [2, 2], "window_size": 4,
+         "upscale": 2},
+    ),
     "hiera": (
         "HieraConfig",
         "HieraForImageClassification",
@@ -109,7 +122,7 @@ _IMAGES = {
     ),
 }  # fmt: skip
 _LARGER = {"mobilevit", "mobilevitv2", "poolformer", "convnextv2", "focalnet", "pvt_v2", "cvt",
-           "levit", "segformer"}  # fmt: skip
+           "levit", "segformer", "vitdet", "swin2sr"}  # fmt: skip
 _OF_ANY_EXTENT = {"poolformer", "convnextv2", "segformer"}
 
 
@@ -228,6 +241,10 @@ def list_cases():
         "conditional_detr", "ConditionalDetrConfig", "ConditionalDetrForObjectDetection", _DETR
     )
     yield from cases("transformers/conditional_detr", conditional)
+    deformable = _detection(
+        "deformable_detr", "DeformableDetrConfig", "DeformableDetrForObjectDetection",
+        {**_DETR, "num_feature_levels": 1, "encoder_n_points": 2, "decoder_n_points": 2})  # fmt: skip
+    yield from cases("transformers/deformable_detr", deformable)
     for name, entry in _SOUNDS.items():
         yield from cases(f"transformers/{name}", _sound(name, *entry))
     yield from cases("transformers/whisper", _whisper)
