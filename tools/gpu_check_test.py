@@ -166,7 +166,16 @@ class SliceTest(unittest.TestCase):
         check = self._tool.Check("a check", ["true"], 5, "no-such-program")
         slice_ = self._tool.Slice(self._results, {"PATH": "/nowhere"}, self._tool.time.monotonic() + 60)
         self.assertEqual(slice_.run(check)[:1], ("not run",))
+        compiled = self._tool.Check("a check", ["true"], 5, needs_compiler=True)
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(self._pack)}
+        for version in (13, 12):
+            (self._pack / f"libnvrtc.so.{version}").write_text("This is no library.")
+        slice_ = self._tool.Slice(self._results, environment, self._tool.time.monotonic() + 60)
+        status, _, summary = slice_.run(compiled)
+        self.assertEqual(status, "not run")
+        self.assertIn("NVRTC cannot be opened", summary)
         self._results.mkdir()
+        slice_ = self._tool.Slice(self._results, {"PATH": "/nowhere"}, self._tool.time.monotonic() + 60)
         models = self._tool.Check("a check", ["true", "MODELS/x"], 5)
         status, _, summary = slice_.run(models)
         self.assertEqual(status, "not run")

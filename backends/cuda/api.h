@@ -106,6 +106,10 @@ struct CompilerApi {
 #define ONNXIFI_CUDA_MEMBER(name) decltype(&nvrtc##name) name = nullptr;
   ONNXIFI_CUDA_COMPILER_FUNCTIONS(ONNXIFI_CUDA_MEMBER)
 #undef ONNXIFI_CUDA_MEMBER
+  // Where NVRTC is missing: the version of the one whose kernels a cache folder has
+  // (kept_kernels.h). The functions are null then.
+  int kept_major = 0;
+  int kept_minor = 0;
 };
 
 // BACKEND_UNAVAILABLE with what is missing. Once opened a library stays: drivers run threads of

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <span>
 
+#include "backends/cuda/kept_kernels.h"
+
 namespace onnxifi::cuda {
 namespace {
 
@@ -77,6 +79,16 @@ Result<Compiler> Compiler::Create(const CompilerApi& api, int architecture,
     return Status(Code::kBackendUnavailable, std::move(sentence));
   };
   Compiler compiler(api);
+  const auto name = [&](int of_major, int of_minor) {
+    compiler.name_ = "NVRTC " + std::to_string(of_major) + "." + std::to_string(of_minor) + "\n" +
+                     compiler.architecture_ + "\n";
+    for (const char* option : kOptions) compiler.name_ += std::string(option) + "\n";
+  };
+  if (api.kept_major > 0) {
+    compiler.architecture_ = "--gpu-architecture=sm_" + std::to_string(architecture);
+    name(api.kept_major, api.kept_minor);
+    return compiler;
+  }
   int major = 0;
   int minor = 0;
   int count = 0;
@@ -99,14 +111,20 @@ Result<Compiler> Compiler::Create(const CompilerApi& api, int architecture,
   compiler.architecture_ = std::string("--gpu-architecture=") +
                            (compiler.is_machine_code_ ? "sm_" : "compute_") +
                            std::to_string(chosen);
-  compiler.name_ = "NVRTC " + std::to_string(major) + "." + std::to_string(minor) + "\n" +
-                   compiler.architecture_ + "\n";
-  for (const char* option : kOptions) compiler.name_ += std::string(option) + "\n";
-  if (!report_file.empty()) compiler.report_ = std::make_shared<codegen::KernelReport>(report_file);
+  name(major, minor);
+  if (!report_file.empty()) {
+    compiler.report_ = std::make_shared<codegen::KernelReport>(report_file);
+    NoteCompiler(report_file.parent_path(), major, minor);
+  }
   return compiler;
 }
 
 Result<std::vector<std::byte>> Compiler::Compile(const std::string& source) const {
+  if (api_.kept_major > 0) {
+    return Status(Code::kInternalError,
+                  "The cache folder has no such kernel, and NVRTC, which would compile it, cannot "
+                  "be opened.");
+  }
   const auto check = [&](nvrtcResult result, const char* doing) {
     if (result == NVRTC_SUCCESS) return base::Ok();
     return Status(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backends/core/codegen/recipe.h"
+#include "backends/cuda/kept_kernels.h"
 
 namespace onnxifi::cuda {
 
@@ -14,10 +15,9 @@ base::Result<std::unique_ptr<Device>> Device::Open(const Api& api, const Compile
                                                    const DeviceInfo& info,
                                                    const std::filesystem::path& cache_folder,
                                                    std::optional<CUstream> callers_stream) {
-  const std::filesystem::path report_file =
-      info.is_compiled_for_only
-          ? cache_folder / ("cuda-kernels-sm_" + std::to_string(info.architecture) + ".csv")
-          : std::filesystem::path();
+  const std::filesystem::path report_file = info.is_compiled_for_only
+                                                ? KernelReportFile(cache_folder, info.architecture)
+                                                : std::filesystem::path();
   ONNXIFI_ASSIGN_OR_RETURN(Compiler compiler,
                            Compiler::Create(compiler_api, info.architecture, report_file));
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Runtime> runtime,

@@ -52,6 +52,10 @@ class LoadingTest : public testing::Test {
     return OutputOf("LD_LIBRARY_PATH='" + folder_.string() + "' " + variables +
                     " '" ONNXIFI_TEST_INFO "' --probe-limit 0 " + arguments);
   }
+  std::string Run(const std::string& variables, const std::string& arguments) const {
+    return OutputOf("LD_LIBRARY_PATH='" + folder_.string() + "' " + variables +
+                    " '" ONNXIFI_TEST_RUN "' --probe-limit 0 " + arguments);
+  }
 
   const fs::path emulated_ = ONNXIFI_TEST_EMULATED;
   fs::path folder_;
@@ -91,6 +95,42 @@ TEST_F(LoadingTest, NoCompilerIsTold) {
   Put("libnvrtc.so.13");
   Put("libnvrtc.so.12");
   EXPECT_THAT(Info(), HasSubstr("The CUDA compiler NVRTC, version 13 or 12, cannot be opened: "));
+}
+
+// A cache folder that another machine has filled serves in NVRTC's place, for the architectures
+// that it was filled for; nothing is compiled, and what is not there is told.
+TEST_F(LoadingTest, KeptKernelsServeWithoutACompiler) {
+  const std::string cache = "ONNXIFI_CACHE_DIR='" + (folder_ / "cache").string() + "'";
+  const std::string model = " '" ONNXIFI_TEST_MODEL "'";
+  Put("libcuda.so.1", emulated_ / "libcuda.so.1");
+  Put("libnvrtc.so.13", emulated_ / "libnvrtc.so.13");
+  // sm_100's kernels are those of another device.
+  EXPECT_THAT(Run(cache, "--compile-for sm_100" + model), HasSubstr(" for sm_100 in "));
+  const std::string with_compiler = Run("ONNXIFI_CACHE_DIR=", "--device cuda" + model);
+  fs::remove(folder_ / "libnvrtc.so.13");
+  Put("libnvrtc.so.13");
+  Put("libnvrtc.so.12");
+  EXPECT_THAT(Info(cache), HasSubstr("Emulated GPU (sm_90) has no kernels in the "
+                                     "cache folder, and NVRTC, which would compile them, cannot "
+                                     "be opened"));
+  fs::remove(folder_ / "libnvrtc.so.13");
+  Put("libnvrtc.so.13", emulated_ / "libnvrtc.so.13");
+  EXPECT_THAT(Run(cache, "--compile-for sm_90" + model), HasSubstr(" for sm_90 in "));
+  fs::remove(folder_ / "libnvrtc.so.13");
+  Put("libnvrtc.so.13");
+  EXPECT_THAT(Info(cache), HasSubstr("Emulated GPU"));
+  const std::string without = Run(cache, "--device cuda" + model);
+  EXPECT_THAT(without, HasSubstr("largest values:"));
+  const auto outputs_of = [](const std::string& told) {
+    return told.substr(0, told.find("First result"));
+  };
+  EXPECT_EQ(outputs_of(without), outputs_of(with_compiler));
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / "cache")) {
+    if (entry.path().extension() == ".bin") fs::remove(entry);
+  }
+  EXPECT_THAT(Run(cache, "--device cuda" + model),
+              HasSubstr("The cache folder has no such kernel, and NVRTC, which would compile it, "
+                        "cannot be opened."));
 }
 
 TEST_F(LoadingTest, TheOlderCompilerServes) {

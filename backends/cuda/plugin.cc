@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,7 @@
 #include "backends/cuda/compile_only.h"
 #include "backends/cuda/device.h"
 #include "backends/cuda/driver.h"
+#include "backends/cuda/kept_kernels.h"
 
 namespace onnxifi::cuda {
 namespace {
@@ -128,8 +130,12 @@ class Hardware : public plugin::Hardware {
     } else {
       ONNXIFI_ASSIGN_OR_RETURN(api_, LoadApi());
     }
-    ONNXIFI_ASSIGN_OR_RETURN(compiler_api_, LoadCompilerApi());
+    const std::filesystem::path folder = base::CacheFolder();
+    base::Result<CompilerApi> compiler = LoadCompilerApi();
+    if (!compiler.ok() && !compiles_only) compiler = FindKeptCompiler(folder, compiler.status());
+    ONNXIFI_ASSIGN_OR_RETURN(compiler_api_, std::move(compiler));
     ONNXIFI_ASSIGN_OR_RETURN(devices_, FindDevices(api_));
+    if (compiler_api_.kept_major > 0) KeepDevicesWithKernels(folder, devices_);
     for (DeviceInfo& info : devices_.fit) info.is_compiled_for_only = compiles_only;
     return base::Ok();
   }
