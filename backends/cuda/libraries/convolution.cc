@@ -209,25 +209,25 @@ class Description {
 
   // The library's engines with their settings, the one it thinks fastest first.
   Result<std::vector<CudnnDescriptor>> FindConfigs(const CudnnDescriptor& graph, int mode) {
-    constexpr int64_t kMost = 16;
+    constexpr int64_t kMaxConfigs = 16;
     ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor heuristic, Make(dnn::kHeuristic));
     ONNXIFI_RETURN_IF_ERROR(heuristic.SetDescriptor(dnn::kHeuristicGraph, graph));
     ONNXIFI_RETURN_IF_ERROR(heuristic.Set(dnn::kHeuristicMode, dnn::kOfHeuristicMode, mode));
     ONNXIFI_RETURN_IF_ERROR(InContext([&] { return heuristic.Finalize(); }));
     std::vector<CudnnDescriptor> configs;
     std::vector<dnn::Descriptor> pointers;
-    for (int64_t k = 0; k < kMost; ++k) {
+    for (int64_t k = 0; k < kMaxConfigs; ++k) {
       ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor config, Make(dnn::kEngineConfig));
       pointers.push_back(config.get());
       configs.push_back(std::move(config));
     }
     int64_t count = 0;
     ONNXIFI_RETURN_IF_ERROR(InContext([&]() -> Status {
-      ONNXIFI_ASSIGN_OR_RETURN(
-          count, heuristic.Get(dnn::kHeuristicResults, dnn::kOfDescriptor, kMost, pointers.data()));
+      ONNXIFI_ASSIGN_OR_RETURN(count, heuristic.Get(dnn::kHeuristicResults, dnn::kOfDescriptor,
+                                                    kMaxConfigs, pointers.data()));
       return base::Ok();
     }));
-    configs.resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, kMost)));
+    configs.resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, kMaxConfigs)));
     return configs;
   }
 
@@ -237,16 +237,16 @@ class Description {
     dnn::Descriptor pointer = engine.get();
     ONNXIFI_RETURN_IF_ERROR(
         config.Get(dnn::kConfigEngine, dnn::kOfDescriptor, 1, &pointer).status());
-    std::array<int, dnn::kMostNotes> notes{};
+    std::array<int, dnn::kMaxNotes> notes{};
     ONNXIFI_ASSIGN_OR_RETURN(
         const int64_t count,
-        engine.Get(dnn::kEngineNotes, dnn::kOfNumericalNote, dnn::kMostNotes, notes.data()));
+        engine.Get(dnn::kEngineNotes, dnn::kOfNumericalNote, dnn::kMaxNotes, notes.data()));
     // float32 comes to tensor cores as TF32.
     const bool is_plain =
         form_.operand == ElementType::kFloat32 && form_.precision == tensor::Precision::kFloat32;
     const bool may_narrow =
         form_.operand == ElementType::kFloat32 && form_.precision != tensor::Precision::kFloat32;
-    const auto told = std::span(notes).first(static_cast<size_t>(std::min(count, dnn::kMostNotes)));
+    const auto told = std::span(notes).first(static_cast<size_t>(std::min(count, dnn::kMaxNotes)));
     return std::ranges::all_of(told, [&](int note) {
       switch (note) {
         case dnn::kTensorCores:
@@ -534,9 +534,9 @@ class Convolution final : public Candidate {
 }  // namespace
 
 Status CheckConvolution(const Contract& contract, const ContractForm& form) {
-  constexpr size_t kMostSpatialAxes = 3;
+  constexpr size_t kMaxSpatialAxes = 3;
   const size_t axes = contract.a_spatial.size();
-  if (contract.form != Contract::Form::kConv || axes < 1 || axes > kMostSpatialAxes) {
+  if (contract.form != Contract::Form::kConv || axes < 1 || axes > kMaxSpatialAxes) {
     return Refuse("cuDNN is asked for convolutions of 1 to 3 spatial axes alone.");
   }
   if (form.operand == ElementType::kInt8) {

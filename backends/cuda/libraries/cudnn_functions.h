@@ -117,7 +117,7 @@ enum Note : int {
   kWinogradOf13 = 8,
   kStrictNan = 9
 };
-constexpr int64_t kMostNotes = 32;
+constexpr int64_t kMaxNotes = 32;
 
 }  // namespace onnxifi::cuda::dnn
 
