@@ -123,7 +123,9 @@ TEST_P(SharingTest, BuffersInTurnAreRecordedOnceEach) {
     }
     const onnxGraphCounters last = *graph->Counters();
     EXPECT_EQ(last.recordings, steady.recordings) << buffers << " buffers";
-    if (buffers < 5) EXPECT_EQ(last.submissions - steady.submissions, 2 * buffers);
+    if (buffers < 5) {
+      EXPECT_EQ(last.submissions - steady.submissions, 2 * buffers);
+    }
   }
 }
 
