@@ -8,7 +8,7 @@ namespace onnxifi::vulkan {
 namespace {
 
 // Where a structure has the flag of a feature.
-struct Place {
+struct Field {
   VkStructureType structure;
   size_t offset;
   bool Features::*feature;
@@ -16,7 +16,7 @@ struct Place {
 
 #define ONNXIFI_PLACE(structure, type, flag, feature) \
   { VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##structure, offsetof(type, flag), &Features::feature }
-constexpr Place kPlaces[] = {
+constexpr Field kFields[] = {
     ONNXIFI_PLACE(FEATURES_2, VkPhysicalDeviceFeatures2, features.shaderInt64, int64),
     ONNXIFI_PLACE(FEATURES_2, VkPhysicalDeviceFeatures2, features.shaderInt16, int16),
     ONNXIFI_PLACE(FEATURES_2, VkPhysicalDeviceFeatures2, features.shaderFloat64, float64),
@@ -83,10 +83,10 @@ Features ReadFeatures(const void* chain) {
   Features features;
   for (const auto* part = static_cast<const VkBaseInStructure*>(chain); part != nullptr;
        part = part->pNext) {
-    for (const Place& place : kPlaces) {
-      if (place.structure != part->sType) continue;
-      const auto* flag = reinterpret_cast<const std::byte*>(part) + place.offset;
-      features.*place.feature |= *reinterpret_cast<const VkBool32*>(flag) != VK_FALSE;
+    for (const Field& field : kFields) {
+      if (field.structure != part->sType) continue;
+      const auto* flag = reinterpret_cast<const std::byte*>(part) + field.offset;
+      features.*field.feature |= *reinterpret_cast<const VkBool32*>(flag) != VK_FALSE;
     }
   }
   return features;
@@ -111,10 +111,10 @@ FeatureChain::FeatureChain(bool has_matrices, bool has_bfloat16) {
 void FeatureChain::Enable(const Features& features) {
   for (auto* part = reinterpret_cast<VkBaseOutStructure*>(&all_); part != nullptr;
        part = part->pNext) {
-    for (const Place& place : kPlaces) {
-      if (place.structure != part->sType) continue;
-      auto* flag = reinterpret_cast<std::byte*>(part) + place.offset;
-      *reinterpret_cast<VkBool32*>(flag) = features.*place.feature ? VK_TRUE : VK_FALSE;
+    for (const Field& field : kFields) {
+      if (field.structure != part->sType) continue;
+      auto* flag = reinterpret_cast<std::byte*>(part) + field.offset;
+      *reinterpret_cast<VkBool32*>(flag) = features.*field.feature ? VK_TRUE : VK_FALSE;
     }
   }
 }

@@ -13,7 +13,7 @@ LIBRARY_PATH = TREE / "build" / "release" / "lib" / "libonnxifi.so"
 DIGITS = TREE / "samples" / "digits" / "digits.onnx"
 LIBRARY = onnxifi.Library(LIBRARY_PATH)
 
-FLOAT, INT64, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
+BOOL, FLOAT, INT64, STRING = TensorProto.BOOL, TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
 
 
 def tensor(name, shape, element_type=FLOAT):

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxifi
 from onnxifi import element_types
-from fixture import DIGITS, FLOAT, INT64, LIBRARY, STRING, identity, model, node, resident_mib, session, tensor
+from fixture import BOOL, DIGITS, FLOAT, INT64, LIBRARY, STRING, identity, model, node, resident_mib, session, tensor
 
 _X = numpy.linspace(-2, 2, 12, dtype=numpy.float32).reshape(3, 4)
 
@@ -100,6 +100,47 @@ class ModelTest(unittest.TestCase):
                 x = numpy.arange(rows * 4, dtype="f").reshape(rows, 4, 1, 1)
                 (y,) = opened.run(None, {"x": x})
                 numpy.testing.assert_array_equal(-x.reshape(rows, 4), y)
+
+    # A network is compiled for its shape, where a batch of one is a number like others.
+    def test_a_squeeze_keeps_a_batch_of_one_in_a_network_of_its_shape(self):
+        random = numpy.random.default_rng(7)
+        layers = [0.1 * random.standard_normal((16, channels, 3, 3)).astype("f") for channels in (3, 16, 16)]
+        pooled = []
+        last = "x"
+        for k in range(len(layers)):
+            pooled += [node("Conv", [last, f"w{k}"], [f"c{k}"], pads=[1, 1, 1, 1]), node("Relu", [f"c{k}"], [f"r{k}"])]
+            last = f"r{k}"
+        pooled.append(node("GlobalAveragePool", [last], ["g"]))
+        squeezed = [node("Squeeze", ["g"], ["s"]), node("ReduceMax", ["s", "rows"], ["y"], keepdims=0)]
+        declared = tensor("s", ["n", 16])
+        y = tensor("y", [16])
+        weights = [numpy_helper.from_array(layer, f"w{k}") for k, layer in enumerate(layers)]
+        weights += [
+            numpy_helper.from_array(numpy.array([0], "i8"), "rows"),
+            numpy_helper.from_array(numpy.zeros(16, "f"), "none"),
+        ]
+
+        def expect(images):
+            for layer in layers:
+                padded = numpy.pad(images, ((0, 0), (0, 0), (1, 1), (1, 1)))
+                windows = numpy.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+                images = numpy.maximum(numpy.einsum("nchwij,ocij->nohw", windows, layer, optimize=True), 0)
+            return images.mean(axis=(2, 3)).max(axis=0)
+
+        x = tensor("x", ["n", 3, "h", "w"])
+        then_branch = helper.make_graph(squeezed, "then", [], [y], value_info=[declared])
+        else_branch = helper.make_graph([node("Identity", ["none"], ["y"])], "else", [], [y])
+        branch = node("If", ["is_taken"], ["y"], then_branch=then_branch, else_branch=else_branch)
+        for made in (
+            model(pooled + squeezed, [x], [y], weights, value_info=[declared]),
+            model([*pooled, branch], [x, tensor("is_taken", [], BOOL)], [y], weights),
+        ):
+            with session(made) as opened:
+                for rows in (1, 2, 1, 1, 1):
+                    images = random.standard_normal((rows, 3, 32, 32)).astype("f")
+                    feeds = {"x": images, "is_taken": numpy.array(True)}
+                    (found,) = opened.run(None, {taken.name: feeds[taken.name] for taken in opened.get_inputs()})
+                    numpy.testing.assert_allclose(expect(images), found, rtol=1e-4, atol=1e-5)
 
     def test_what_is_no_model_is_told(self):
         with tempfile.NamedTemporaryFile() as empty, self.assertRaisesRegex(onnxifi.InvalidError, "0 bytes|no graph"):

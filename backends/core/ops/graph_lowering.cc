@@ -238,7 +238,7 @@ Status GraphLowering::LowerNode(const Node& node) {
                                                  std::to_string(entry->newest_version) + ").");
   }
   ONNXIFI_ASSIGN_OR_RETURN(std::vector<std::optional<Operand>> inputs, InputsOf(node, *entry));
-  if (target_.depends_on_ones != nullptr && IsSqueezeOfOnes(node)) {
+  if (IsSqueezeOfOnes(node)) {
     return LowerSqueezeOfOnes(node, std::move(inputs), *entry);
   }
   return LowerWith(node, std::move(inputs), entry->lower);
@@ -260,7 +260,8 @@ Result<BodyLowering::Body> GraphLowering::LowerInside(const Graph& body,
   SymbolicValues numbers(*result.program);
   GraphLowering lowering(body,
                          {*result.program, numbers, target_.functions, target_.check,
-                          target_.is_emulated, target_.choices},
+                          target_.is_emulated, target_.choices, /*symbols=*/nullptr,
+                          /*depends_on_ones=*/nullptr, target_.squeezed},
                          &values_, nesting_ + 1);
   GraphValues& values = lowering.values_;
   for (size_t k = 0; k < inputs.size() && k < body.inputs.size(); ++k) {

@@ -18,6 +18,7 @@
 #include "backends/core/ops/graph_values.h"
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/operator.h"
+#include "backends/core/ops/squeezed_axes.h"
 #include "backends/core/ops/support_answer.h"
 
 namespace onnxifi::ops {
@@ -46,9 +47,19 @@ struct Target {
   const std::vector<int64_t>* symbols = nullptr;
   // Set where the extents of a run decide which axes a Squeeze removes; null as `choices`.
   bool* depends_on_ones = nullptr;
+  // What the graph's Squeezes remove; may be null.
+  SqueezedAxes* squeezed = nullptr;
 
   Target WithoutChoices() const {
-    return {program, numbers, functions, check, is_emulated, /*choices=*/nullptr};
+    return {program,
+            numbers,
+            functions,
+            check,
+            is_emulated,
+            /*choices=*/nullptr,
+            /*symbols=*/nullptr,
+            /*depends_on_ones=*/nullptr,
+            squeezed};
   }
 };
 
@@ -128,6 +139,8 @@ class GraphLowering : public BodyLowering {
   // symbols stay in every run, even as 1.
   Status LowerSqueezeOfOnes(const graph::Node& node, std::vector<std::optional<Operand>> inputs,
                             const Operator& entry);
+  // That it removes the extents that are 1 as numbers, and no others.
+  void NoteSqueezed(const graph::Node& node, const Dims& shape);
   // Removes the extents that are 1, of symbols in the run that the graph is lowered for.
   // `out_is_open`: set where there are symbols.
   WriteBody RemoveOnes(bool& out_is_open) const;

@@ -36,14 +36,14 @@ Result<std::unique_ptr<Program>> LowerOnce(const Graph& graph, const FunctionSou
                                            const StepCheck& check,
                                            std::span<const tensor::Extents> inputs,
                                            BranchChoices& choices, size_t& out_lowered_nodes,
-                                           bool& out_depends_on_ones) {
+                                           bool& out_depends_on_ones, SqueezedAxes* out_squeezed) {
   auto program = std::make_unique<Program>();
   SymbolicValues numbers(*program);
   bool is_emulated = false;
   std::vector<int64_t> symbols;
   GraphLowering lowering(graph,
                          {*program, numbers, functions, check, is_emulated, &choices,
-                          inputs.empty() ? nullptr : &symbols, &out_depends_on_ones},
+                          inputs.empty() ? nullptr : &symbols, &out_depends_on_ones, out_squeezed},
                          /*outer=*/nullptr, /*nesting=*/0);
   // Support checks compare them: rewrites may not keep what is declared, and values need not.
   lowering.values().IgnoreDeclaredShapes();
@@ -97,8 +97,10 @@ Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSo
   do {
     size_t lowered_nodes = 0;
     bool depends_on_ones = false;
+    if (branches != nullptr) branches->squeezed = {};
     Result<std::unique_ptr<Program>> program =
-        LowerOnce(graph, functions, check, inputs, choices, lowered_nodes, depends_on_ones);
+        LowerOnce(graph, functions, check, inputs, choices, lowered_nodes, depends_on_ones,
+                  branches != nullptr ? &branches->squeezed : nullptr);
     if (program.ok()) {
       if (branches != nullptr) branches->are_chosen = choices.any() || depends_on_ones;
       return program;

@@ -12,6 +12,7 @@
 #include "backends/core/base/result.h"
 #include "backends/core/graph/graph.h"
 #include "backends/core/ops/function_source.h"
+#include "backends/core/ops/squeezed_axes.h"
 #include "backends/core/ops/support_answer.h"
 #include "backends/core/program/program.h"
 #include "backends/core/tensor/tensor.h"
@@ -25,6 +26,7 @@ struct BranchRequest {
   std::span<const tensor::Extents> inputs;
   // Becomes whether the program is for the runs alone that take the same branches.
   bool are_chosen = false;
+  SqueezedAxes squeezed;
 };
 
 // Whether a graph has a node of which extents may decide the rank: such an If or Squeeze.

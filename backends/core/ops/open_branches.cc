@@ -117,6 +117,7 @@ Status GraphLowering::LowerSqueezeOfOnes(const Node& node,
     return LowerWith(node, std::move(inputs), entry.lower);
   }
   const auto& declared = graph_.values[output].type.extents;
+  const bool is_of_body = target_.depends_on_ones == nullptr;
   if (declared) {
     const Dims& shape = inputs[0]->shape;
     const auto ones = std::ranges::count(shape, Dim(1));
@@ -127,18 +128,44 @@ Status GraphLowering::LowerSqueezeOfOnes(const Node& node,
     const bool need_symbols = wanted > ones && wanted <= ones + symbols;
     const bool are_known =
         std::ranges::all_of(shape, [&](const Dim& dim) { return Evaluate(dim).has_value(); });
-    if (!need_symbols || !are_known) {
+    if (symbols > 0 && wanted == ones) NoteSqueezed(node, shape);
+    if (is_of_body || !need_symbols || !are_known) {
       ONNXIFI_RETURN_IF_ERROR(LowerWith(node, std::move(inputs), entry.lower));
-      *target_.depends_on_ones = *target_.depends_on_ones || need_symbols;
+      if (!is_of_body) *target_.depends_on_ones = *target_.depends_on_ones || need_symbols;
       return base::Ok();
     }
   }
+  if (is_of_body) return LowerWith(node, std::move(inputs), entry.lower);
   bool is_open = false;
   ONNXIFI_RETURN_IF_ERROR(LowerWith(node, std::move(inputs), RemoveOnes(is_open)));
   // The model may declare what other runs give.
   if (is_open) uninferred_.insert(output);
   *target_.depends_on_ones = *target_.depends_on_ones || is_open;
   return base::Ok();
+}
+
+void GraphLowering::NoteSqueezed(const Node& node, const Dims& shape) {
+  if (target_.squeezed == nullptr) return;
+  if (target_.depends_on_ones == nullptr || nesting_ > 0) {
+    target_.squeezed->are_in_bodies = true;
+    return;
+  }
+  SqueezedAxes::Node& squeezed = target_.squeezed->nodes.emplace_back();
+  squeezed.index = node.index;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] == Dim(1)) squeezed.axes.push_back(static_cast<int64_t>(axis));
+  }
+}
+
+void SqueezedAxes::Write(Graph& graph) const {
+  constexpr int kVersionOfAttribute = 11;
+  for (const Node& squeezed : nodes) {
+    for (graph::Node& node : graph.nodes) {
+      if (node.index != squeezed.index || !IsSqueezeOfOnes(node)) continue;
+      node.since_version = kVersionOfAttribute;
+      node.attributes["axes"] = squeezed.axes;
+    }
+  }
 }
 
 BodyLowering::WriteBody GraphLowering::RemoveOnes(bool& out_is_open) const {

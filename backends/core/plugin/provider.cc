@@ -168,7 +168,10 @@ class PluginBackend : public abi::Backend {
     if (imported != nullptr) GiveBackFilePages(*imported);
     const CompiledGraph::Services services = {*device_, sharing_, worker_};
     Specialisations::Compile for_shape;
-    if (depends_on_numbers) for_shape = CompilerForShapes(imported, request.properties);
+    // Numbers in place of symbols would remove what stays in a body.
+    if (depends_on_numbers && !branches.squeezed.are_in_bodies) {
+      for_shape = CompilerForShapes(imported, branches.squeezed, request.properties);
+    }
     abi::Signature signature = SignatureOf(declared, *program);
     ONNXIFI_ASSIGN_OR_RETURN(
         std::unique_ptr<CompiledGraph> compiled,
@@ -267,11 +270,14 @@ class PluginBackend : public abi::Backend {
       return extents && !std::ranges::all_of(*extents, &graph::Extent::is_known);
     });
   }
-  // Compiles a graph for inputs of given extents.
+  // Compiles a graph for inputs of given extents. `squeezed`: of the graph with its symbols.
   Specialisations::Compile CompilerForShapes(std::shared_ptr<const graph::Graph> graph,
+                                             ops::SqueezedAxes squeezed,
                                              const tensor::Permissions& permissions) {
-    return [this, graph = std::move(graph), permissions](std::span<const tensor::Extents> inputs) {
+    return [this, graph = std::move(graph), squeezed = std::move(squeezed),
+            permissions](std::span<const tensor::Extents> inputs) {
       graph::Graph with_numbers = *graph;
+      squeezed.Write(with_numbers);
       for (size_t k = 0; k < with_numbers.inputs.size(); ++k) {
         graph::Type& type = with_numbers.values[with_numbers.inputs[k]].type;
         for (size_t axis = 0; type.extents && axis < type.extents->size(); ++axis) {
