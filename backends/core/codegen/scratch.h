@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
@@ -28,16 +29,18 @@ class Scratch {
     return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  // Sees to it that there are that many bytes from now on; resource codes. Any thread.
+  // Sees to it that there are that many bytes from now on; resource codes, with which the memory
+  // stays that kernels bound before rely on. Any thread.
   base::Status Reserve(int64_t size_bytes) {
     const std::lock_guard lock(mutex_);
     if (size_bytes == 0 || (held_ != nullptr && held_->size_bytes() >= size_bytes)) {
       return base::Ok();
     }
+    ONNXIFI_ASSIGN_OR_RETURN(std::shared_ptr<device::Allocation> larger,
+                             memory_.Allocate(size_bytes));
     // What kernels in the queue still use is given to nobody who comes before them; recordings keep
     // what they use.
-    held_.reset();
-    ONNXIFI_ASSIGN_OR_RETURN(held_, memory_.Allocate(size_bytes));
+    held_ = std::move(larger);
     return base::Ok();
   }
 

@@ -18,9 +18,13 @@ namespace {
 class CountedMemory final : public device::Memory {
  public:
   base::Result<std::unique_ptr<device::Allocation>> Allocate(int64_t size_bytes) override {
+    if (size_bytes > kMaxBytes) {
+      return base::Status(base::Code::kNoDeviceMemory, "There is no memory left.");
+    }
     return std::unique_ptr<device::Allocation>(std::make_unique<Counted>(count_, size_bytes));
   }
   int count() const { return count_; }
+  static constexpr int64_t kMaxBytes = 10'000;
 
  private:
   class Counted final : public device::Allocation {
@@ -84,6 +88,23 @@ TEST(ScratchTest, WhatARecordingNamesStaysWhenTheMemoryGrows) {
     EXPECT_EQ(memory.count(), 1);
   }
   EXPECT_EQ(memory.count(), 0);
+}
+
+TEST(ScratchTest, MemoryOfKernelsBoundBeforeStaysWhenThereIsNoneToGrow) {
+  CountedMemory memory;
+  Scratch scratch(memory);
+  ASSERT_TRUE(scratch.Reserve(100).ok());
+  KeepingQueue queue;
+  std::byte* before = nullptr;
+  {
+    const Scratch::Use use(scratch, queue);
+    before = use.at(0);
+  }
+  EXPECT_EQ(scratch.Reserve(CountedMemory::kMaxBytes + 1).code(), base::Code::kNoDeviceMemory);
+  queue.Clear();
+  const Scratch::Use use(scratch, queue);
+  ASSERT_NE(use.at(0), nullptr);
+  EXPECT_EQ(use.at(0), before);
 }
 
 }  // namespace
