@@ -75,24 +75,38 @@ class Description {
     ONNXIFI_RETURN_IF_ERROR(Convolve(results.type));
     ONNXIFI_ASSIGN_OR_RETURN(const CudnnDescriptor graph, MakeGraph(results));
     int found = 0;
+    std::string fault;
     for (const int mode : {dnn::kByTable, dnn::kFallback}) {
-      ONNXIFI_ASSIGN_OR_RETURN(std::vector<CudnnDescriptor> configs, FindConfigs(graph, mode));
-      for (const CudnnDescriptor& config : configs) {
+      Result<std::vector<CudnnDescriptor>> configs = FindConfigs(graph, mode);
+      if (!configs.ok()) {
+        if (IsOutOfMemory(configs.status())) return std::move(configs).status();
+        fault = " " + std::string(configs.status().sentence());
+        continue;
+      }
+      for (const CudnnDescriptor& config : *configs) {
         ++found;
-        ONNXIFI_ASSIGN_OR_RETURN(const bool is_exact, IsExact(config));
-        if (!is_exact) continue;
-        Result<Plan> plan = Finish(config);
-        if (!plan.ok() && plan.status().code() != Code::kUnsupportedOperator) return plan;
+        const Result<bool> is_exact = IsExact(config);
+        if (is_exact.ok() && !*is_exact) continue;
+        Result<Plan> plan = is_exact.ok() ? Finish(config) : Status(is_exact.status());
         if (plan.ok() && plan->workspace_bytes <= static_cast<int64_t>(kMaxWorkspaceBytes)) {
           return plan;
         }
+        if (plan.ok()) continue;
+        if (IsOutOfMemory(plan.status())) return plan;
+        fault = " " + std::string(plan.status().sentence());
       }
     }
     return Refuse("None of cuDNN's " + std::to_string(found) + " engines computes in " +
-                  std::string(form_.type) + ", each time alike, in 64 MiB of working memory.");
+                  std::string(form_.type) + ", each time alike, in 64 MiB of working memory." +
+                  fault);
   }
 
  private:
+  // What else keeps one engine from being built says nothing of the next.
+  static bool IsOutOfMemory(const Status& status) {
+    return status.code() == Code::kNoDeviceMemory || status.code() == Code::kNoSystemMemory;
+  }
+
   Result<CudnnDescriptor> Make(dnn::Kind kind) { return CudnnDescriptor::Create(library_, kind); }
   Result<CudnnDescriptor*> Keep(CudnnDescriptor descriptor) {
     parts_.push_back(std::make_unique<CudnnDescriptor>(std::move(descriptor)));
@@ -209,25 +223,30 @@ class Description {
 
   // The library's engines with their settings, the one it thinks fastest first.
   Result<std::vector<CudnnDescriptor>> FindConfigs(const CudnnDescriptor& graph, int mode) {
-    constexpr int64_t kMaxConfigs = 16;
     ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor heuristic, Make(dnn::kHeuristic));
     ONNXIFI_RETURN_IF_ERROR(heuristic.SetDescriptor(dnn::kHeuristicGraph, graph));
     ONNXIFI_RETURN_IF_ERROR(heuristic.Set(dnn::kHeuristicMode, dnn::kOfHeuristicMode, mode));
     ONNXIFI_RETURN_IF_ERROR(InContext([&] { return heuristic.Finalize(); }));
     std::vector<CudnnDescriptor> configs;
     std::vector<dnn::Descriptor> pointers;
-    for (int64_t k = 0; k < kMaxConfigs; ++k) {
+    int64_t count = 0;
+    const auto get = [&](int64_t wanted) {
+      return InContext([&]() -> Status {
+        ONNXIFI_ASSIGN_OR_RETURN(count,
+                                 heuristic.Get(dnn::kHeuristicResults, dnn::kOfDescriptor, wanted,
+                                               wanted == 0 ? nullptr : pointers.data()));
+        return base::Ok();
+      });
+    };
+    ONNXIFI_RETURN_IF_ERROR(get(0));
+    const int64_t wanted = std::max<int64_t>(count, 0);
+    for (int64_t k = 0; k < wanted; ++k) {
       ONNXIFI_ASSIGN_OR_RETURN(CudnnDescriptor config, Make(dnn::kEngineConfig));
       pointers.push_back(config.get());
       configs.push_back(std::move(config));
     }
-    int64_t count = 0;
-    ONNXIFI_RETURN_IF_ERROR(InContext([&]() -> Status {
-      ONNXIFI_ASSIGN_OR_RETURN(count, heuristic.Get(dnn::kHeuristicResults, dnn::kOfDescriptor,
-                                                    kMaxConfigs, pointers.data()));
-      return base::Ok();
-    }));
-    configs.resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, kMaxConfigs)));
+    if (wanted > 0) ONNXIFI_RETURN_IF_ERROR(get(wanted));
+    configs.resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, wanted)));
     return configs;
   }
 

@@ -105,6 +105,49 @@ TEST_F(ConvolutionFaultTest, EveryCallOfTheLibraryFailsInTurn) {
   EXPECT_GT(failed_count, 20);
 }
 
+// Of a library that is not whole, an engine that cannot be compiled, and memory that only the
+// library wants; the last descriptor that is made final is that of the run's memory.
+TEST_F(ConvolutionFaultTest, WhatKeepsTheLibraryFromBeingBoundLeavesTheStepToOurs) {
+  ASSERT_TRUE(Run().ok());
+  const int finalized = emulated_cudnn_call_count("BackendFinalize");
+  const int told = emulated_cudnn_call_count("BackendGetAttribute");
+  ASSERT_GT(finalized, 3);
+  for (const int fault :
+       {dnn::kPartNotLoaded, dnn::kCompilationFailed, dnn::kDeviceAllocationFailed}) {
+    for (const auto& [function, count] : {std::pair{"Create", 1},
+                                          {"BackendFinalize", finalized - 1},
+                                          {"BackendGetAttribute", told}}) {
+      for (int call = 0; call < count; ++call) {
+        SCOPED_TRACE(std::string(function) + ", call " + std::to_string(call) + ", fault " +
+                     std::to_string(fault));
+        emulated_cudnn_fail(function, fault, call, 1);
+        const Status status = Run();
+        EXPECT_TRUE(status.ok()) << status.Text();
+      }
+    }
+  }
+}
+
+TEST_F(ConvolutionFaultTest, WhereOneEngineFailsTheNextConvolves) {
+  ASSERT_TRUE(Run().ok());
+  // The last of the table, before the run's memory.
+  const int plan = emulated_cudnn_call_count("BackendFinalize") - 2;
+  for (const int fault : {dnn::kInternalError, dnn::kCompilationFailed, dnn::kNotSupported}) {
+    for (const int call : {plan - 1, plan}) {
+      SCOPED_TRACE(testing::Message() << "fault " << fault << ", call " << call);
+      emulated_cudnn_fail("BackendFinalize", fault, call, 1);
+      const Status status = Run();
+      EXPECT_TRUE(status.ok()) << status.Text();
+      EXPECT_GT(emulated_cudnn_call_count("BackendExecute"), 0);
+    }
+    // Without the table what works, however slowly.
+    emulated_cudnn_fail("BackendGetAttribute", fault, 0, 1);
+    const Status status = Run();
+    EXPECT_TRUE(status.ok()) << status.Text();
+    EXPECT_GT(emulated_cudnn_call_count("BackendExecute"), 0);
+  }
+}
+
 TEST_F(ConvolutionFaultTest, WithoutTheLibraryOurKernelsConvolve) {
   for (const char* const function : {"Create", "BackendFinalize"}) {
     emulated_cudnn_fail(function, dnn::kNotSupported, 0, -1);

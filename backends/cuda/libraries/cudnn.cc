@@ -48,6 +48,13 @@ Status Cudnn::ToStatus(int result, std::string_view doing) {
   if (result == dnn::kDeviceAllocationFailed) {
     return Status(Code::kNoDeviceMemory, attempt + "out of memory.");
   }
+  if (result == dnn::kOtherVersionOfAPart || result == dnn::kPartNotLoaded) {
+    return Status(Code::kUnsupportedOperator,
+                  attempt + "one of its libraries is missing or has another version.");
+  }
+  if (result == dnn::kCompilationFailed) {
+    return Status(Code::kUnsupportedOperator, attempt + "its kernel cannot be compiled.");
+  }
   constexpr int kPerKind = 1000;
   switch (result / kPerKind * kPerKind) {
     case dnn::kNotInitialized / kPerKind* kPerKind:

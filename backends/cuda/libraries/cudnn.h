@@ -43,7 +43,7 @@ class Cudnn {
   std::mutex& mutex() const { return mutex_; }
 
   // Ok for success; else a status with what was being done. `doing` reads like "describe a tensor".
-  // UNSUPPORTED_OPERATOR: the library has no such convolution.
+  // UNSUPPORTED_OPERATOR: the library has no such convolution, or not as it is installed.
   static base::Status ToStatus(int result, std::string_view doing);
 
  private:

@@ -20,9 +20,12 @@ using Descriptor = struct DescriptorObject*;  // cudnnBackendDescriptor_t
 enum Result : int {
   kSuccess = 0,
   kNotInitialized = 1001,
+  kOtherVersionOfAPart = 1002,
+  kPartNotLoaded = 1008,
   kBadParameter = 2000,
   kNotSupported = 3000,
   kInternalError = 4000,
+  kCompilationFailed = 4001,
   kHostAllocationFailed = 4003,
   kDeviceAllocationFailed = 4004,
   kExecutionFailed = 5000

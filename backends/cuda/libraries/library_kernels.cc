@@ -30,10 +30,12 @@ Status Refuse(std::string sentence) {
   return Status(Code::kUnsupportedOperator, std::move(sentence));
 }
 
-// Also of what cannot be done now, while the caller captures his stream.
-bool IsRefusal(const Status& status) {
+// Whether the next candidate is tried, which may need less memory of the device; also of what
+// cannot be done now, while the caller captures his stream.
+bool IsPassedOver(const Status& status) {
   return status.code() == Code::kUnsupportedOperator ||
-         status.code() == Code::kUnsupportedDatatype || status.code() == Code::kInvalidState;
+         status.code() == Code::kUnsupportedDatatype || status.code() == Code::kInvalidState ||
+         status.code() == Code::kNoDeviceMemory;
 }
 
 // One of the kernels that a step could have, which tells why it is not another.
@@ -85,7 +87,7 @@ class OrderedKernel final : public device::Kernel {
     for (const auto& candidate : *order_.candidates) {
       Result<OwnedKernel> bound =
           candidate->Bind({step, constants, order_.capabilities, services_, &order_.rules});
-      if (!bound.ok() && !IsRefusal(bound.status())) return bound;
+      if (!bound.ok() && !IsPassedOver(bound.status())) return bound;
       if (bound.ok()) return Choose({std::string(candidate->name()), *std::move(bound)}, reasons);
       reasons += PassedOver(*candidate, bound.status());
     }
@@ -114,9 +116,7 @@ class OrderedKernel final : public device::Kernel {
     for (const Bound& each : bound) runners.push_back({each.name, each.kernel.get()});
     const auto choice = order_.choices->Measure(key, step, constants, services_.memory, runners);
     if (!choice.ok()) {
-      if (!IsRefusal(choice.status()) && choice.status().code() != Code::kNoDeviceMemory) {
-        return Status(choice.status());
-      }
+      if (!IsPassedOver(choice.status())) return Status(choice.status());
       bound.clear();
       return BindFirst(step, constants);
     }
@@ -132,7 +132,7 @@ class OrderedKernel final : public device::Kernel {
       Result<OwnedKernel> made = candidate->Bind({step, constants, order_.capabilities, services_});
       if (made.ok()) {
         bound.push_back({std::string(candidate->name()), *std::move(made)});
-      } else if (IsRefusal(made.status())) {
+      } else if (IsPassedOver(made.status())) {
         reasons += PassedOver(*candidate, made.status());
       } else {
         return std::move(made).status();

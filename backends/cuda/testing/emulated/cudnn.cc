@@ -338,13 +338,15 @@ std::string Read(const dnn::DescriptorObject& graph, Work& work) {
 // take in its own way, but for the last.
 std::vector<dnn::EngineObject> EnginesOf(const Work& work, int mode) {
   if (work.is_unknown) return {};
-  if (mode == dnn::kFallback) return {{.notes = {dnn::kNotDeterministic}, .added = 1}};
+  if (mode == dnn::kFallback) return {{.notes = {dnn::kNotDeterministic}, .added = 1}, {}};
   std::vector<dnn::EngineObject> engines = {
       {.notes = {dnn::kNotDeterministic, dnn::kStrictNan}, .added = 1},
       {.notes = {dnn::kWinograd, dnn::kWinogradOf6}, .added = 2},
       {.notes = {dnn::kFft}, .added = 3},
       {.notes = {dnn::kTensorCores, dnn::kNarrowsSums}, .added = 4},
       {.notes = {}, .workspace_bytes = (int64_t{64} << 20) + 1, .added = 5}};
+  // Of one channel there are many.
+  if (work.image.extents[1] == 1) engines.resize(20, engines.front());
   if (work.image.type == dnn::kFloat32) {
     engines.push_back({.notes = {dnn::kTensorCores}, .fraction_bits = 10});
   } else {
@@ -542,7 +544,9 @@ int cudnnBackendGetAttribute(Descriptor descriptor, int attribute, int type, int
   if (descriptor->kind == dnn::kHeuristic && attribute == dnn::kHeuristicResults &&
       type == dnn::kOfDescriptor) {
     const auto engines = EnginesOf(descriptor->work, One<int>(*descriptor, dnn::kHeuristicMode));
-    *count = std::min<int64_t>(static_cast<int64_t>(engines.size()), wanted);
+    *count = static_cast<int64_t>(engines.size());
+    if (wanted == 0) return dnn::kSuccess;
+    *count = std::min(*count, wanted);
     for (int64_t k = 0; k < *count; ++k) {
       const Descriptor config = static_cast<Descriptor*>(elements)[k];
       if (!IsLive(config) || config->kind != dnn::kEngineConfig) {
