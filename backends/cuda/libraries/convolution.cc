@@ -260,18 +260,15 @@ class Description {
     ONNXIFI_ASSIGN_OR_RETURN(
         const int64_t count,
         engine.Get(dnn::kEngineNotes, dnn::kOfNumericalNote, dnn::kMaxNotes, notes.data()));
-    // float32 comes to tensor cores as TF32.
+    // float32 comes to tensor cores as TF32. To what an engine narrows its inputs it does not tell:
+    // it may be float16, whose range is no float32's.
     const bool is_plain =
         form_.operand == ElementType::kFloat32 && form_.precision == tensor::Precision::kFloat32;
-    const bool may_narrow =
-        form_.operand == ElementType::kFloat32 && form_.precision != tensor::Precision::kFloat32;
     const auto told = std::span(notes).first(static_cast<size_t>(std::min(count, dnn::kMaxNotes)));
     return std::ranges::all_of(told, [&](int note) {
       switch (note) {
         case dnn::kTensorCores:
           return !is_plain;
-        case dnn::kNarrowsInputs:
-          return may_narrow;
         case dnn::kStrictNan:
           return true;
         default:

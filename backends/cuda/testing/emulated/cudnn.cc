@@ -348,6 +348,7 @@ std::vector<dnn::EngineObject> EnginesOf(const Work& work, int mode) {
   // Of one channel there are many.
   if (work.image.extents[1] == 1) engines.resize(20, engines.front());
   if (work.image.type == dnn::kFloat32) {
+    engines.push_back({.notes = {dnn::kTensorCores, dnn::kNarrowsInputs}, .added = 6});
     engines.push_back({.notes = {dnn::kTensorCores}, .fraction_bits = 10});
   } else {
     engines.push_back({.notes = {dnn::kNarrowsInputs}, .added = 6});
