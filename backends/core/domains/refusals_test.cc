@@ -591,6 +591,36 @@ TEST(RefusalsTest, HashesOfTextAndOfWrongSeeds) {
               HasSubstr("Attribute seed is -1; a seed is a uint32."));
 }
 
+// 2 rows of 5 tokens, 3 tokens joined at most, 2 heads of each.
+TEST(RefusalsTest, HashesOfTokensOfWrongExtents) {
+  const auto refusal = [](int input, std::vector<int64_t> extents) {
+    std::vector<Input> inputs = {{kInt64, {2, 5}}, {kInt64, {3}}, {kInt64, {4}},   {kInt64, {2, 2}},
+                                 {kInt64, {4}},    {kInt64, {}},  {kInt32, {2, 5}}};
+    inputs[static_cast<size_t>(input)].extents = std::move(extents);
+    Node node(inputs, 2);
+    node.Set("max_ngram_size", 3);
+    node.Set("n_head_per_ngram", 2);
+    node.Set("pad_id", int64_t{0});
+    return Refusal("NGramHashMapping", node);
+  };
+  EXPECT_EQ(refusal(0, {2, 5}), "");
+  EXPECT_EQ(refusal(0, {kUnknown, kUnknown}), "");
+  EXPECT_EQ(refusal(1, {4}), "");
+  for (const int input : {1, 2, 4}) EXPECT_EQ(refusal(input, {kUnknown}), "") << input;
+  for (const int input : {3, 6}) EXPECT_EQ(refusal(input, {kUnknown, kUnknown}), "") << input;
+  EXPECT_THAT(refusal(0, {5}), HasSubstr("Input 0 has 1 axes instead of 2."));
+  EXPECT_THAT(refusal(1, {2}), HasSubstr("Input 1 has 2 factors for 3 tokens."));
+  EXPECT_THAT(refusal(1, {1, 3}), HasSubstr("Input 1 has 2 axes instead of 1."));
+  EXPECT_THAT(refusal(2, {3}), HasSubstr("Axis 0 of input 2 has 3 elements instead of 4."));
+  EXPECT_THAT(refusal(2, {1, 4}), HasSubstr("Input 2 has 2 axes instead of 1."));
+  EXPECT_THAT(refusal(3, {2, 3}), HasSubstr("Axis 1 of input 3 has 3 elements instead of 2."));
+  EXPECT_THAT(refusal(3, {1, 2}), HasSubstr("Axis 0 of input 3 has 1 elements instead of 2."));
+  EXPECT_THAT(refusal(4, {1}), HasSubstr("Axis 0 of input 4 has 1 elements instead of 4."));
+  EXPECT_THAT(refusal(5, {1}), HasSubstr("Input 5 has 1 axes instead of 0."));
+  EXPECT_THAT(refusal(6, {1, 5}), HasSubstr("Axis 0 of input 6 has 1 elements instead of 2."));
+  EXPECT_THAT(refusal(6, {2, 3}), HasSubstr("Axis 1 of input 6 has 3 elements instead of 5."));
+}
+
 TEST(RefusalsTest, PartsAndChannelsThatAnImageDoesNotHave) {
   Node crop({{kFloat, {1, 3, 9, 8}}}, 1);
   crop.Set("border", std::vector<int64_t>{1, 2, 3, 7});

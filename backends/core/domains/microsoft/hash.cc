@@ -95,13 +95,39 @@ enum NGramInput { kTokens, kFactors, kSizes, kPastTokens, kOffsets, kEndToken, k
 
 // Whether each token is of the segment of the one before it, [batch, lead + sequence]; so are the
 // first token and the `lead` before it.
-Value IsOfSegmentBefore(Definition& d, int64_t lead) {
+Value IsOfSegmentBefore(Definition& d, const Value& segments, int64_t lead) {
   const Value begin = d.Ints1D({0}), second = d.Ints1D({1});
-  const Value end = d.ExtentOf(d.In(kSegments), 1);
-  const Value is_same = d.Apply("Equal", {d.Slice(d.In(kSegments), 1, second, end),
-                                          d.Slice(d.In(kSegments), 1, begin, d.Ints1D({-1}))});
+  const Value end = d.ExtentOf(segments, 1);
+  const Value is_same = d.Apply(
+      "Equal", {d.Slice(segments, 1, second, end), d.Slice(segments, 1, begin, d.Ints1D({-1}))});
   const Value yes = d.Cast(d.Int0D(1), ElementType::kBool);
   return d.Apply("Pad", {is_same, d.Ints1D({lead + 1, 0}), yes, d.Ints1D({1})});
+}
+
+// Input `input` as an operand of exactly this shape, -1 an extent of the tokens. Extents that are
+// symbols are compared by a run, since a Reshape keeps the number of elements; without it they
+// would be broadcast or cut.
+base::Result<Value> OfShape(Definition& d, int input, const std::vector<int64_t>& shape) {
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(input, static_cast<int>(shape.size())));
+  bool is_known = true;
+  std::vector<Value> extents;
+  for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+    const int64_t number = shape[static_cast<size_t>(axis)];
+    const bool is_of_tokens = number < 0;
+    const std::optional<int64_t> wanted =
+        is_of_tokens ? d.Extent(kTokens, axis) : std::optional(number);
+    const std::optional<int64_t> given = d.Extent(input, axis);
+    if (wanted && given && *wanted != *given) {
+      return d.Invalid("Axis " + std::to_string(axis) + " of input " + std::to_string(input) +
+                       " has " + std::to_string(*given) + " elements instead of " +
+                       std::to_string(*wanted) + ".");
+    }
+    is_known = is_known && wanted && given;
+    extents.push_back(is_of_tokens ? d.ExtentOf(d.In(kTokens), axis) : d.Ints1D({number}));
+  }
+  if (is_known) return d.In(input);
+  return d.ReshapeTo(d.In(input),
+                     extents.size() == 1 ? extents.front() : d.Concat(std::move(extents), 0));
 }
 
 Status DefineNGramHashMapping(Definition& d) {
@@ -112,20 +138,23 @@ Status DefineNGramHashMapping(Definition& d) {
                      "; at least 2 tokens and 1 head are required.");
   }
   ONNXIFI_RETURN_IF_ERROR(d.NeedRank(kTokens, 2));
-  const std::optional<int64_t> sizes = d.Extent(kSizes, 0);
-  if (sizes && *sizes != (size - 1) * heads) {
-    return d.Invalid("Input 2 has " + std::to_string(*sizes) + " sizes for " +
-                     std::to_string((size - 1) * heads) + " heads.");
+  ONNXIFI_RETURN_IF_ERROR(d.NeedRank(kFactors, 1));
+  if (const std::optional<int64_t> factors = d.Extent(kFactors, 0); factors && *factors < size) {
+    return d.Invalid("Input 1 has " + std::to_string(*factors) + " factors for " +
+                     std::to_string(size) + " tokens.");
   }
+  const int64_t all_heads = (size - 1) * heads;
+  ONNXIFI_ASSIGN_OR_RETURN(const Value sizes, OfShape(d, kSizes, {all_heads}));
   const ElementType type = d.Type(kTokens);
   // Products wrap around.
   const ElementType bits = type == ElementType::kInt64 ? ElementType::kUint64 : kWord;
   const Value tokens = d.In(kTokens), count = d.ExtentOf(tokens, 1);
+  if (d.Has(kEndToken)) ONNXIFI_RETURN_IF_ERROR(d.NeedRank(kEndToken, 0));
   const Value missing = d.Has(kEndToken) ? d.Reshape(d.In(kEndToken), {1, 1})
                                          : d.Cast(d.Ints1D({d.Int("pad_id")}), type);
   Value past;
   if (d.Has(kPastTokens)) {
-    past = d.In(kPastTokens);
+    ONNXIFI_ASSIGN_OR_RETURN(past, OfShape(d, kPastTokens, {-1, size - 1}));
   } else {
     const Value extents = d.Concat({d.ExtentOf(tokens, 0), d.Ints1D({size - 1})}, 0);
     past = d.Apply("Expand", {missing, extents});
@@ -135,7 +164,11 @@ Status DefineNGramHashMapping(Definition& d) {
     return d.Slice(value, 1, d.Ints1D({start}), d.Add(count, d.Ints1D({start})));
   };
   const bool has_end = d.Has(kEndToken) && d.Int("reset_on_eos") != 0;
-  const Value is_same = d.Has(kSegments) ? IsOfSegmentBefore(d, size - 1) : Value();
+  Value is_same;
+  if (d.Has(kSegments)) {
+    ONNXIFI_ASSIGN_OR_RETURN(const Value segments, OfShape(d, kSegments, {-1, -1}));
+    is_same = IsOfSegmentBefore(d, segments, size - 1);
+  }
   Value joined, is_reached;
   std::vector<Value> remainders;
   for (int64_t back = 0; back < size; ++back) {
@@ -154,11 +187,14 @@ Status DefineNGramHashMapping(Definition& d) {
     const Value mixed = d.Mul(BitCast(d, token, bits), BitCast(d, factor, bits));
     joined = back == 0 ? mixed : Xor(d, joined, mixed);
     if (back == 0) continue;
-    const Value divisors = d.Slice(d.In(kSizes), 0, (back - 1) * heads, back * heads);
+    const Value divisors = d.Slice(sizes, 0, (back - 1) * heads, back * heads);
     remainders.push_back(d.Apply("Mod", {d.Unsqueeze(BitCast(d, joined, type), {2}), divisors}));
   }
   Value hashes = size == 2 ? remainders.front() : d.Concat(std::move(remainders), 2);
-  if (d.Has(kOffsets)) hashes = d.Add(hashes, d.In(kOffsets));
+  if (d.Has(kOffsets)) {
+    ONNXIFI_ASSIGN_OR_RETURN(const Value offsets, OfShape(d, kOffsets, {all_heads}));
+    hashes = d.Add(hashes, offsets);
+  }
   d.Return(0, hashes);
   if (d.Wants(1)) d.Return(1, d.Slice(all, 1, count, d.Add(count, d.Ints1D({size - 1}))));
   return base::Ok();
