@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // MeasuredChoices: which of several kernels that compute the same step is the fastest on a device:
-// measured once, and kept in the cache folder for other processes.
+// measured once, and kept here and in the cache folder for other processes.
 
 #ifndef ONNXIFI_BACKENDS_CUDA_LIBRARIES_MEASURED_CHOICES_H_
 #define ONNXIFI_BACKENDS_CUDA_LIBRARIES_MEASURED_CHOICES_H_
 
+#include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -35,12 +37,13 @@ class MeasuredChoices {
   MeasuredChoices(const LibraryHost& host, codegen::BinaryCache files)
       : host_(host), files_(std::move(files)) {}
 
-  // As it was kept for the key; nothing if it was not, or is damaged.
+  // As it was kept for the key; nothing if it was not, or is damaged. Waits for a measurement.
   std::optional<Choice> Find(std::string_view key) const;
   // Runs all of them in turns, on constants as they are and on memory of its own in place of
-  // everything else, and keeps the answer. UNSUPPORTED_OPERATOR: the device tells no times, or a
-  // buffer's size is not known; NO_DEVICE_MEMORY: there is no room for the buffers; and what keeps
-  // a kernel from running.
+  // everything else, and keeps the answer; one of these runners that another thread has measured
+  // for the key meanwhile is not measured again. UNSUPPORTED_OPERATOR: the device tells no times,
+  // or a buffer's size is not known; NO_DEVICE_MEMORY: there is no room for the buffers; and what
+  // keeps a kernel from running.
   base::Result<Choice> Measure(std::string_view key, const device::BoundStep& step,
                                device::Addresses constants, device::Memory& memory,
                                std::span<const Runner> runners) const;
@@ -49,9 +52,11 @@ class MeasuredChoices {
   const LibraryHost& host_;
   const codegen::BinaryCache files_;
   mutable std::mutex measuring_;  // kernels that are timed at the same time disturb each other
+  mutable std::map<std::string, Choice, std::less<>> measured_;  // by key; under measuring_
 };
 
-// All that a kernel is chosen by: types, numbers and results of a bound Contract.
+// All that a kernel is chosen by: types, numbers and results of a bound Contract. Equal for equal
+// steps, whatever else their programs have.
 std::string DescribeStep(const device::BoundStep& step);
 
 }  // namespace onnxifi::cuda
