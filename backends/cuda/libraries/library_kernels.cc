@@ -82,14 +82,14 @@ class OrderedKernel final : public device::Kernel {
     OwnedKernel kernel;
   };
 
-  Result<OwnedKernel> BindFirst(const device::BoundStep& step, device::Addresses constants) {
-    std::string reasons;
+  Result<OwnedKernel> BindFirst(const device::BoundStep& step, device::Addresses constants,
+                                std::string reasons = {}) {
     for (const auto& candidate : *order_.candidates) {
       Result<OwnedKernel> bound =
           candidate->Bind({step, constants, order_.capabilities, services_, &order_.rules});
       if (!bound.ok() && !IsPassedOver(bound.status())) return bound;
       if (bound.ok()) return Choose({std::string(candidate->name()), *std::move(bound)}, reasons);
-      reasons += PassedOver(*candidate, bound.status());
+      reasons += PassedOver(candidate->name(), bound.status());
     }
     ONNXIFI_ASSIGN_OR_RETURN(OwnedKernel ours, ours_->Bind(step, constants));
     return Choose({our_name_, std::move(ours)}, reasons);
@@ -104,7 +104,8 @@ class OrderedKernel final : public device::Kernel {
     if (const auto known = order_.choices->Find(key)) {
       std::vector<Bound> bound;
       std::string reasons;
-      ONNXIFI_RETURN_IF_ERROR(BindAll(step, constants, known->name, bound, reasons));
+      Status same = BindAll(step, constants, known->name, bound, reasons);
+      if (!same.ok() && !IsPassedOver(same)) return same;
       // A library may refuse what it took in another process.
       if (bound.size() == 1) return Choose(std::move(bound[0]), Measured(*known));
     }
@@ -118,7 +119,8 @@ class OrderedKernel final : public device::Kernel {
     if (!choice.ok()) {
       if (!IsPassedOver(choice.status())) return Status(choice.status());
       bound.clear();
-      return BindFirst(step, constants);
+      return BindFirst(step, constants,
+                       ", not measured: " + std::string(choice.status().sentence()));
     }
     const auto fastest = std::ranges::find(bound, choice->name, &Bound::name);
     return Choose(std::move(*fastest), reasons + Measured(*choice));
@@ -133,14 +135,20 @@ class OrderedKernel final : public device::Kernel {
       if (made.ok()) {
         bound.push_back({std::string(candidate->name()), *std::move(made)});
       } else if (IsPassedOver(made.status())) {
-        reasons += PassedOver(*candidate, made.status());
+        reasons += PassedOver(candidate->name(), made.status());
       } else {
         return std::move(made).status();
       }
     }
     if (!only.empty() && only != our_name_) return base::Ok();
-    ONNXIFI_ASSIGN_OR_RETURN(OwnedKernel ours, ours_->Bind(step, constants));
-    bound.push_back({our_name_, std::move(ours)});
+    Result<OwnedKernel> ours = ours_->Bind(step, constants);
+    if (ours.ok()) {
+      bound.push_back({our_name_, *std::move(ours)});
+    } else if (bound.empty() || !IsPassedOver(ours.status())) {
+      return std::move(ours).status();
+    } else {
+      reasons += PassedOver(our_name_, ours.status());
+    }
     return base::Ok();
   }
 
@@ -151,8 +159,8 @@ class OrderedKernel final : public device::Kernel {
     return OwnedKernel(std::make_unique<ChosenKernel>(std::move(bound.kernel), std::move(before),
                                                       std::move(behind)));
   }
-  static std::string PassedOver(const Candidate& candidate, const Status& reason) {
-    return ", " + std::string(candidate.name()) + " passed over: " + std::string(reason.sentence());
+  static std::string PassedOver(std::string_view name, const Status& reason) {
+    return ", " + std::string(name) + " passed over: " + std::string(reason.sentence());
   }
   static std::string Measured(const MeasuredChoices::Choice& choice) {
     return ", measured: " + choice.times;
