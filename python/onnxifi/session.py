@@ -154,35 +154,61 @@ class Session:
         if error.status != "UNSUPPORTED_SHAPE" or not open_inputs:
             raise error
         self._open_inputs, self._variant_content = open_inputs, content
-        shortest = open_inputs.shortest()
-        if shortest is not None:
-            try:
-                self._variant_of(shortest)
-            except Error:
-                raise error from None
         self._graph, self._is_of_numbers = None, False  # run looks at the second alone
+        if open_inputs.has_lists:
+            self._latest = self._find_probe()
+            # Where lists of several lengths are open, a run may give what no probe has.
+            if self._latest is None and open_inputs.has_one_length:
+                raise error
+
+    def _find_probe(self):
+        """A variant for lists of some length; None where there is none."""
+        for shapes in self._open_inputs.probes():
+            try:
+                return self._variant_of(shapes)
+            except Error:
+                pass
+        return None
 
     def _variant_of(self, shapes):
-        declared = self._open_inputs.declared(shapes)
+        *others, last = self._open_inputs.declarations(shapes)
+        for declared in (*others, last):
+            found = self._find_variant(declared)
+            if found is not None:
+                return found
+        for declared in others:
+            try:
+                return self._make_variant(declared)
+            except UnsupportedError:
+                pass
+        return self._make_variant(last)
+
+    def _find_variant(self, declared):
+        return self._variants.get(tuple(declared.items()))
+
+    def _make_variant(self, declared):
         key = tuple(declared.items())
         with self._prepare_lock:
             if key not in self._variants:
                 if len(self._variants) >= _MOST_VARIANTS:
                     self._variants.pop(next(iter(self._variants)))
                 content = declare(memoryview(self._variant_content).cast("B"), declared)
-                self._variants[key] = Session(content, self._device, **self._variant_options)
-            self._latest = self._variants[key]
-        return self._latest
+                made = _ClosedVariant if self._open_inputs.has_lists else Session
+                self._variants[key] = made(content, self._device, **self._variant_options)
+            return self._variants[key]
 
     def _variant_for(self, feeds):
         if set(feeds) != {value.name for value in self.inputs}:
             raise self._name_fault(feeds)
-        return self._variant_of(self._open_inputs.shapes_of(feeds))
+        self._latest = variant = self._variant_of(self._open_inputs.shapes_of(feeds))
+        return variant
 
     def _latest_variant(self):
         self._check_open()
         if self._latest is None:
-            raise make_error("INVALID_STATE", "The model has inputs without a rank; it is compiled in the first run.")
+            raise make_error(
+                "INVALID_STATE", "The model leaves ranks or lengths of inputs open; it is compiled in the first run."
+            )
         return self._latest
 
     def _may_need_run(self):
@@ -467,4 +493,11 @@ class Session:
 
     def profile(self):
         """The steps of the last run, of a session with profile=True."""
-        return (self._latest_variant() if self._open_inputs else self)._graph.profile()
+        return self._latest_variant().profile() if self._open_inputs else self._graph.profile()
+
+
+class _ClosedVariant(Session):
+    """A session whose lists have declared lengths; one whose length is still open is only data, or is refused."""
+
+    def _open_variants(self, error, content):
+        raise error

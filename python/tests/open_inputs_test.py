@@ -96,6 +96,103 @@ class OpenInputsTest(unittest.TestCase):
             shape = (1,) * (length - 1) + (6,)
             self.assertEqual(opened(x=_X, list=_numbers(*shape))["y"].shape, shape)
 
+    def test_what_reads_the_result_may_need_another_length_than_one(self):
+        x, w = _X.reshape(2, 3), numpy.ones((1, 1, 3, 3), numpy.float32)
+        images = numpy.arange(25, dtype=numpy.float32).reshape(5, 5)
+        four = numpy.arange(24, dtype=numpy.float32).reshape(1, 2, 3, 4)
+        weight = numpy_helper.from_array(w, "w")
+        cases = [
+            (node("Reshape", ["x", "l"], ["r"]), node("Transpose", ["r"], ["y"], perm=[0, 2, 1]), x, _numbers(1, 2, 3),
+             x.reshape(1, 2, 3).transpose(0, 2, 1)),
+            (node("Unsqueeze", ["x", "l"], ["r"]), node("Conv", ["r", "w"], ["y"]), images, _numbers(0, 1),
+             numpy.lib.stride_tricks.sliding_window_view(images, (3, 3)).sum((2, 3))[None, None]),
+            (node("ReduceSum", ["x", "l"], ["r"], keepdims=0), node("Transpose", ["r"], ["y"], perm=[1, 0]), four,
+             _numbers(0, 1), four.sum((0, 1)).T),
+        ]  # fmt: skip
+        for device in ("cpu", "auto"):
+            for producer, reader, given, numbers, expected in cases:
+                with self.subTest(producer.op_type, device=device):
+                    axes = [f"d{axis}" for axis in range(given.ndim)]
+                    inputs = [tensor("x", axes), tensor("l", ["n"], INT64)]
+                    opened = session(model([producer, reader], inputs, [tensor("y", None)], [weight]), device)
+                    self.assertEqual(opened.inputs[1].shape, ["n"])
+                    numpy.testing.assert_array_equal(opened(x=given, l=numbers)["y"], expected)
+                    with self.assertRaises(onnxifi.Error):
+                        opened(x=given, l=_numbers(0))
+
+    def test_lists_may_need_lengths_that_differ(self):
+        nodes = [
+            node("Reshape", ["x", "shape"], ["r"]),
+            node("Transpose", ["r"], ["t"], perm=[0, 2, 1]),
+            node("ReduceSum", ["t", "axes"], ["s"], keepdims=0),
+            node("Transpose", ["s"], ["y"], perm=[1, 0]),
+        ]
+        inputs = [tensor("x", ["a"]), tensor("shape", ["n"], INT64), tensor("axes", ["m"], INT64)]
+        opened = session(model(nodes, inputs, [tensor("y", None)]))
+        with self.assertRaisesRegex(onnxifi.Error, "it is compiled in the first run"):
+            opened.placement()
+        got = opened(x=_X.ravel(), shape=_numbers(1, 2, 3), axes=_numbers(0))["y"]
+        numpy.testing.assert_array_equal(got, _X)
+
+    def test_declared_ranks_and_symbols_hold(self):
+        outputs = [tensor("y", None), tensor("z", None, INT64)]
+        nodes = [node("Neg", ["x"], ["y"]), node("Identity", ["ids"], ["z"])]
+        opened = session(model(nodes, [tensor("x", None), tensor("ids", ["n"], INT64)], outputs))
+        self.assertEqual(opened(x=_X, ids=_numbers(0, 1))["z"].tolist(), [0, 1])
+        with self.assertRaises(onnxifi.MismatchError) as refused:
+            opened(x=_X, ids=_numbers(0, 1)[None])
+        self.assertEqual(refused.exception.status, "MISMATCHING_SHAPE")
+        lists = session(_with_list("Reshape"))
+        for wrong in (_numbers(3, 2)[None], 6):
+            with self.assertRaisesRegex(onnxifi.MismatchError, "Input 'list' has [02] axes instead of 1"):
+                lists(x=_X, list=wrong)
+        for kept in (tensor("v", ["n"]), tensor("v", ["n"], INT64), tensor("v", ["k", "n"])):
+            nodes = [node("Reshape", ["x", "ids"], ["y"]), node("Identity", ["v"], ["z"])]
+            number = kept.type.tensor_type.elem_type
+            given = (1,) * (len(kept.type.tensor_type.shape.dim) - 1)
+            made = model(
+                nodes,
+                [tensor("x", ["a", "b"]), tensor("ids", ["n"], INT64), kept],
+                [tensor("y", None), tensor("z", None, number)],
+            )
+            opened = session(made)
+            dtype = numpy.int64 if number == INT64 else numpy.float32
+            for length, wrong in ((2, 3), (2, 1), (3, 2)):
+                ids = _numbers(*[6, 1, 1][:length])
+                self.assertEqual(opened(x=_X, ids=ids, v=numpy.ones((*given, length), dtype))["y"].ndim, length)
+                with self.assertRaises(onnxifi.MismatchError):
+                    opened(x=_X, ids=ids, v=numpy.ones((*given, wrong), dtype))
+
+    def test_lengths_of_data_compile_nothing_anew(self):
+        outputs = [tensor("y", None), tensor("z", None, INT64)]
+        data = tensor("data", ["m"], INT64)
+        keeps_data = node("Neg", ["data"], ["z"])
+        unranked = session(model([node("Neg", ["x"], ["y"]), keeps_data], [tensor("x", None), data], outputs))
+        listed = session(
+            model(
+                [node("Reshape", ["x", "list"], ["y"]), keeps_data],
+                [tensor("x", ["a", "b"]), data, tensor("list", ["n"], INT64)],
+                outputs,
+            )
+        )
+        for opened, feeds in ((unranked, {"x": _X}), (listed, {"x": _X, "list": _numbers(3, 2)})):
+            opened(**feeds, data=_numbers(1))
+            compiled = set(opened._variants.values())
+            for length in range(2, 6):
+                z = opened(**feeds, data=_numbers(*range(length)))["z"]
+                self.assertEqual(z.tolist(), [-number for number in range(length)])
+            self.assertEqual(set(opened._variants.values()), compiled)
+            self.assertFalse(any(variant._variants for variant in compiled))
+
+    def test_reports_are_of_the_latest_run_whatever_is_inferred(self):
+        made = model([node("Neg", ["x"], ["y"])], [tensor("x", None)], [tensor("y", None)])
+        opened = session(made, "auto", profile=True)
+        opened.run(None, {"x": _X})
+        steps = opened.profile()
+        self.assertEqual(opened.infer_output_shapes({"x": [4, 5, 6]}), {"y": [4, 5, 6]})
+        self.assertEqual(opened.profile(), steps)
+        self.assertTrue(steps)
+
     def test_refusals_for_another_reason_are_told_when_the_model_is_opened(self):
         body = onnx.helper.make_graph(
             [node("Unsqueeze", ["v", "zero"], ["w"]), node("Identity", ["more"], ["again"])],
