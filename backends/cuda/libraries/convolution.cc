@@ -382,10 +382,10 @@ class BoundConvolution final : public device::BoundKernel {
 };
 
 // The constant weights of a step in an order that they do not have in memory, for all extents that
-// its other operands may have.
+// its other operands may have. There are none once no kernel has them.
 struct ReorderedWeights {
   std::mutex mutex;
-  std::shared_ptr<device::Allocation> held;  // shared with kernels
+  std::weak_ptr<device::Allocation> held;  // by kernels
 };
 
 // Makes one bound convolution.
@@ -473,10 +473,11 @@ class ConvolutionBinder {
   Status HoldWeights() {
     ReorderedWeights& weights = weights_[made_->layout_.is_channels_last ? 1 : 0];
     const std::lock_guard lock(weights.mutex);
-    if (weights.held == nullptr) {
-      ONNXIFI_ASSIGN_OR_RETURN(weights.held, ReorderWeights());
+    made_->held_weights_ = weights.held.lock();
+    if (made_->held_weights_ == nullptr) {
+      ONNXIFI_ASSIGN_OR_RETURN(made_->held_weights_, ReorderWeights());
+      weights.held = made_->held_weights_;
     }
-    made_->held_weights_ = weights.held;
     return base::Ok();
   }
 

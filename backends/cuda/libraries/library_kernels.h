@@ -25,28 +25,30 @@
 
 namespace onnxifi::cuda {
 
-// Opened when a step first wants it.
+// Opened when a step first wants it, and again after what may pass, as a lack of memory does.
 template <typename T>
 class OpenedOnce {
  public:
   // Why there is none, or the library. Any thread.
   base::Result<const T*> Get(const LibraryHost& host) {
-    std::call_once(is_opened_, [&] {
+    const std::lock_guard lock(mutex_);
+    if (!absence_.ok()) return base::Status(absence_);
+    if (library_ == nullptr) {
       auto opened = T::Open(host);
-      if (opened.ok()) {
-        library_ = *std::move(opened);
-      } else {
-        absence_ = std::move(opened).status();
+      if (!opened.ok()) {
+        base::Status status = std::move(opened).status();
+        if (status.code() == base::Code::kUnsupportedOperator) absence_ = base::Status(status);
+        return status;
       }
-    });
-    if (library_ == nullptr) return base::Status(absence_);
+      library_ = *std::move(opened);
+    }
     return library_.get();
   }
 
  private:
-  std::once_flag is_opened_;
+  std::mutex mutex_;
   std::unique_ptr<T> library_;
-  base::Status absence_;
+  base::Status absence_;  // of what is not installed as it has to be
 };
 
 class LibraryKernels {
