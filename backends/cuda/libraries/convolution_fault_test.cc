@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using base::Code;
+using base::Result;
 using base::Status;
 
 class ConvolutionFaultTest : public testing::Test {
@@ -46,17 +48,22 @@ class ConvolutionFaultTest : public testing::Test {
   static void ExpectNothingLeft() {
     EXPECT_EQ(LiveObjects(), 0);
     EXPECT_EQ(emulated_cudnn_live(), 0);
+    EXPECT_EQ(emulated_cudnn_misuse(), nullptr) << emulated_cudnn_misuse();
   }
 
-  // Opens the device, and runs a convolution with a kernel of ours behind it.
-  Status Run() const {
+  static reference::RandomStep Step() {
+    return codegen::MakeConvolution(2, 1, 4, 5, {{7, 3, 1, 1, 1, 1}}, codegen::kFloat, 1);
+  }
+  Result<std::unique_ptr<Device>> Open() const {
     ONNXIFI_ASSIGN_OR_RETURN(const Api api, LoadApi());
     ONNXIFI_ASSIGN_OR_RETURN(const CompilerApi compiler_api, LoadCompilerApi());
     ONNXIFI_ASSIGN_OR_RETURN(const FoundDevices devices, FindDevices(api));
-    ONNXIFI_ASSIGN_OR_RETURN(const auto device,
-                             Device::Open(api, compiler_api, devices.fit.front(), folder_));
-    const reference::RandomStep step =
-        codegen::MakeConvolution(2, 1, 4, 5, {{7, 3, 1, 1, 1, 1}}, codegen::kFloat, 1);
+    return Device::Open(api, compiler_api, devices.fit.front(), folder_);
+  }
+  // Opens the device, and runs a convolution with a kernel of ours behind it.
+  Status Run() const {
+    ONNXIFI_ASSIGN_OR_RETURN(const auto device, Open());
+    const reference::RandomStep step = Step();
     reference::Device reference;
     ONNXIFI_ASSIGN_OR_RETURN(const auto expected, RunStep(reference, step));
     ONNXIFI_ASSIGN_OR_RETURN(const auto actual, RunStep(*device, step));
@@ -159,6 +166,34 @@ TEST_F(ConvolutionFaultTest, WithoutTheLibraryOurKernelsConvolve) {
   emulated_cudnn_fail(nullptr, 0, 0, 0);
   EXPECT_TRUE(Run().ok());
   EXPECT_EQ(emulated_cudnn_call_count("Create"), 0);
+}
+
+TEST_F(ConvolutionFaultTest, TheLibraryIsOpenedAgainAfterALackOfMemory) {
+  const auto device = Open();
+  ASSERT_TRUE(device.ok());
+  const reference::RandomStep step = Step();
+  const auto implementation = [&] {
+    const auto selection = (*device)->Select({step.program, step.program.steps[0]});
+    return std::string(selection->recipe->implementation());
+  };
+  emulated_cudnn_fail("Create", dnn::kDeviceAllocationFailed, 0, 1);
+  EXPECT_NE(implementation(), "cuDNN");
+  EXPECT_EQ(implementation(), "cuDNN");
+  EXPECT_EQ(implementation(), "cuDNN");
+  EXPECT_EQ(emulated_cudnn_call_count("Create"), 2);
+}
+
+// What is not installed as a whole is not asked for again.
+TEST_F(ConvolutionFaultTest, AnAbsentLibraryIsAskedForOnce) {
+  const auto device = Open();
+  ASSERT_TRUE(device.ok());
+  const reference::RandomStep step = Step();
+  emulated_cudnn_fail("Create", dnn::kPartNotLoaded, 0, 1);
+  for (int round = 0; round < 2; ++round) {
+    const auto selection = (*device)->Select({step.program, step.program.steps[0]});
+    EXPECT_NE(selection->recipe->implementation(), "cuDNN");
+  }
+  EXPECT_EQ(emulated_cudnn_call_count("Create"), 1);
 }
 
 }  // namespace

@@ -38,6 +38,14 @@ Cudnn::~Cudnn() {
   }));
 }
 
+void Cudnn::Destroy(dnn::Descriptor descriptor) const {
+  const std::lock_guard lock(mutex_);
+  static_cast<void>(host_.Do("let a descriptor of cuDNN's go", [&] {
+    static_cast<void>(functions_.BackendDestroyDescriptor(descriptor));
+    return base::Ok();
+  }));
+}
+
 Status Cudnn::ToStatus(int result, std::string_view doing) {
   if (result == dnn::kSuccess) return base::Ok();
   const std::string attempt =

@@ -39,8 +39,10 @@ class Cudnn {
   dnn::Handle handle() const { return handle_; }
   const LibraryHost& host() const { return host_; }
   size_t version() const { return functions_.GetVersion(); }
-  // Held by whoever uses the handle, also by way of a descriptor.
-  std::mutex& mutex() const { return mutex_; }
+  // Held by whoever uses the handle, also by way of a descriptor, and while one is destroyed, which
+  // may be in between.
+  std::recursive_mutex& mutex() const { return mutex_; }
+  void Destroy(dnn::Descriptor descriptor) const;
 
   // Ok for success; else a status with what was being done. `doing` reads like "describe a tensor".
   // UNSUPPORTED_OPERATOR: the library has no such convolution, or not as it is installed.
@@ -52,10 +54,11 @@ class Cudnn {
   const LibraryHost& host_;
   const Functions functions_;
   dnn::Handle handle_ = nullptr;
-  mutable std::mutex mutex_;
+  mutable std::recursive_mutex mutex_;
 };
 
-// A descriptor of the library's, owned. The library outlives it.
+// A descriptor of the library's, owned. The library outlives it. A plan holds what is in the
+// device's context, so any thread may let a descriptor go, whichever context is current there.
 class CudnnDescriptor {
  public:
   static base::Result<CudnnDescriptor> Create(const Cudnn& library, dnn::Kind kind);
@@ -83,12 +86,15 @@ class CudnnDescriptor {
   base::Status Finalize();
 
  private:
-  using Owned = std::unique_ptr<dnn::DescriptorObject, int (*)(dnn::Descriptor)>;
+  struct Destroyer {
+    const Cudnn* library;
+    void operator()(dnn::Descriptor descriptor) const { library->Destroy(descriptor); }
+  };
   CudnnDescriptor(const Cudnn& library, dnn::Descriptor made)
-      : library_(&library), descriptor_(made, library.functions().BackendDestroyDescriptor) {}
+      : library_(&library), descriptor_(made, Destroyer{&library}) {}
 
   const Cudnn* library_ = nullptr;
-  Owned descriptor_{nullptr, nullptr};
+  std::unique_ptr<dnn::DescriptorObject, Destroyer> descriptor_;
 };
 
 }  // namespace onnxifi::cuda

@@ -501,6 +501,9 @@ int cudnnBackendCreateDescriptor(int kind, Descriptor* made) {
 }
 int cudnnBackendDestroyDescriptor(Descriptor descriptor) {
   EMULATED_CALL("BackendDestroyDescriptor");
+  if (IsLive(descriptor) && descriptor->kind == dnn::kPlan && !HasContext()) {
+    return Misuse("A plan is destroyed without its context.");
+  }
   return S().Destroy(descriptor);
 }
 int cudnnBackendSetAttribute(Descriptor descriptor, int attribute, int type, int64_t count,
