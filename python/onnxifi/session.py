@@ -92,7 +92,7 @@ class Session:
         self._given = tuple((value.name, self._dtype_of(value)) for value in self.inputs)
         self._is_of_numbers = all(value.element_type for value in (*self.inputs, *self.outputs))
         # Sessions of the model with inputs of the ranks and lengths that runs gave, where it leaves those open.
-        self._variants, self._open_inputs, self._latest = {}, None, None
+        self._variants, self._compiling, self._open_inputs, self._latest = {}, {}, None, None
         try:
             self._graph = self._open_graph()
         except UnsupportedError as error:
@@ -184,18 +184,34 @@ class Session:
         return self._make_variant(last)
 
     def _find_variant(self, declared):
-        return self._variants.get(tuple(declared.items()))
-
-    def _make_variant(self, declared):
         key = tuple(declared.items())
         with self._prepare_lock:
-            if key not in self._variants:
-                if len(self._variants) >= _MOST_VARIANTS:
-                    self._variants.pop(next(iter(self._variants)))
-                content = declare(memoryview(self._variant_content).cast("B"), declared)
-                made = _ClosedVariant if self._open_inputs.has_lists else Session
-                self._variants[key] = made(content, self._device, **self._variant_options)
-            return self._variants[key]
+            found = self._variants.pop(key, None)
+            if found is not None:
+                self._variants[key] = found  # the last is the one used last
+        return found
+
+    def _make_variant(self, declared):
+        """Compiled outside the lock, so that runs of other shapes go on, and once for threads that ask at once."""
+        key = tuple(declared.items())
+        with self._prepare_lock:
+            compiling = self._compiling.setdefault(key, threading.Lock())
+        with compiling:
+            found = self._find_variant(declared)
+            if found is not None:
+                return found
+            content = declare(memoryview(self._variant_content).cast("B"), declared)
+            made = _ClosedVariant if self._open_inputs.has_lists else Session
+            try:
+                found = made(content, self._device, **self._variant_options)
+            finally:
+                with self._prepare_lock:
+                    self._compiling.pop(key, None)
+                    if found is not None:
+                        if len(self._variants) >= _MOST_VARIANTS:
+                            self._variants.pop(next(iter(self._variants)))
+                        self._variants[key] = found
+            return found
 
     def _variant_for(self, feeds):
         if set(feeds) != {value.name for value in self.inputs}:

@@ -4,13 +4,16 @@
 import pathlib
 import subprocess
 import tempfile
+import threading
 import unittest
+from unittest import mock
 
 import numpy
 import onnx
 from onnx import numpy_helper
 
 import onnxifi
+from onnxifi import session as open_session
 from fixture import FLOAT, INT64, LIBRARY_PATH, model, node, session, tensor
 
 _X = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
@@ -192,6 +195,70 @@ class OpenInputsTest(unittest.TestCase):
         self.assertEqual(opened.infer_output_shapes({"x": [4, 5, 6]}), {"y": [4, 5, 6]})
         self.assertEqual(opened.profile(), steps)
         self.assertTrue(steps)
+
+    def test_the_variants_used_last_are_kept(self):
+        opened = session(_with_list("Reshape"))
+
+        def run(length):
+            opened(x=_X, list=_numbers(*(1,) * (length - 1), 6))
+            return opened._latest
+
+        often = run(1)
+        for length in range(2, 21):
+            run(length)
+            self.assertIs(run(1), often)
+        self.assertEqual(len(opened._variants), 16)
+        again = run(20)
+        self.assertIs(run(20), again)
+        self.assertFalse(opened._compiling)
+
+    def test_runs_of_other_lengths_go_on_while_one_compiles(self):
+        opened = session(_with_list("Reshape"))
+        opened(x=_X, list=_numbers(6))
+        waits, goes_on, compiled = threading.Event(), threading.Event(), []
+
+        class Slow(open_session._ClosedVariant):
+            def __init__(self, *arguments, **options):
+                compiled.append(self)
+                if len(compiled) == 1:
+                    waits.set()
+                    goes_on.wait(60)
+                super().__init__(*arguments, **options)
+
+        results = []
+        with mock.patch.object(open_session, "_ClosedVariant", Slow):
+            threads = [
+                threading.Thread(target=lambda: results.append(opened(x=_X, list=_numbers(3, 2))["y"])) for _ in range(3)
+            ]
+            for thread in threads:
+                thread.start()
+            self.assertTrue(waits.wait(60))
+
+            def run_others():
+                for numbers in (_numbers(6), _numbers(1, 2, 3)):
+                    opened(x=_X, list=numbers)
+                goes_on.set()
+
+            other = threading.Thread(target=run_others)
+            other.start()
+            other.join(10)
+            has_gone_on = goes_on.is_set()
+            goes_on.set()
+            for thread in (*threads, other):
+                thread.join(60)
+        self.assertTrue(has_gone_on)
+        self.assertEqual(len(compiled), 2)  # that of (3, 2), once for its three threads, and that of (1, 2, 3)
+        self.assertEqual([y.shape for y in results], [(3, 2)] * 3)
+
+    def test_a_refused_length_leaves_nothing_behind(self):
+        opened = session(_with_list("Unsqueeze"))
+        before = dict(opened._variants)
+        for _ in range(2):
+            with self.assertRaises(onnxifi.Error):
+                opened(x=_X, list=_numbers(*range(70)))
+        self.assertEqual(opened._variants, before)
+        self.assertFalse(opened._compiling)
+        self.assertEqual(opened(x=_X, list=_numbers(0))["y"].shape, (1, 2, 3))
 
     def test_refusals_for_another_reason_are_told_when_the_model_is_opened(self):
         body = onnx.helper.make_graph(
