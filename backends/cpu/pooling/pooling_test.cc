@@ -101,12 +101,21 @@ class RandomPooling {
       type_ = ElementType::kFloat64;
     }
     window_.accumulator = tensor::ArithmeticType(type_);
-    Extents domain = {Roll(1, 3), Chance(10) ? Roll(100, 1200) : Roll(1, 70)};
     const auto axes = static_cast<size_t>(Roll(1, 3));
+    // One axis beyond the reach of a byte, of few channels, since the reference visits each
+    // element.
+    const auto long_axis = Chance(6) ? static_cast<size_t>(Roll(0, 2)) : axes;
+    Extents domain = {Roll(1, 3), Chance(10) ? Roll(100, 1200) : Roll(1, 70)};
+    if (long_axis < axes) domain = {Roll(1, 2), Roll(1, 4)};
     while (window_.strides.size() < axes) {
-      const int64_t extent = Roll(1, axes == 1 ? 60 : axes == 2 ? 16 : 7);
+      const bool is_long = window_.strides.size() == long_axis;
+      const int64_t extent = is_long            ? Roll(300, 700)
+                             : long_axis < axes ? Roll(1, 3)
+                                                : Roll(1, axes == 1   ? 60
+                                                          : axes == 2 ? 16
+                                                                      : 7);
       const bool is_global = Chance(15);
-      const int64_t kernel = is_global ? extent : Roll(1, 4);
+      const int64_t kernel = is_global ? extent : Roll(1, is_long ? 300 : 4);
       const int64_t dilation = is_global || Chance(70) ? 1 : Roll(2, 3);
       const int64_t stride = is_global ? 1 : Roll(1, 3);
       const int64_t reach = dilation * (kernel - 1) + 1;
@@ -136,10 +145,25 @@ class RandomPooling {
       const int read = static_cast<int>(step_.reads.size()) - 1;
       result = result + program::Cast(program::Load(pool, type_, read), wide);
     }
+    if (Chance(30)) {
+      AddNumber(domain.size());
+      const int read = static_cast<int>(step_.reads.size()) - 1;
+      result = result + program::Cast(program::Load(pool, type_, read), wide);
+    }
     if (Chance(30)) result = program::Maximum(result, program::Like(result, 0));
     window_.roots = {program::Cast(result, type_).id()};
     // The second write of a maximum would be its indices.
     if (window_.kind == Window::Kind::kAverage && Chance(20)) window_.roots.push_back(reduced.id());
+  }
+
+  // A constant number behind others. An epilogue of bytes and constants may become a table.
+  void AddNumber(size_t rank) {
+    View view;
+    view.type = type_;
+    view.offset = Dim(Roll(0, 5));
+    view.strides.assign(rank, Dim(0));
+    AddBuffer(Buffer::Kind::kConstant, 6, view);
+    step_.reads.push_back(view);
   }
 
   // Channels or pixels innermost, at times a slice of a wider tensor.
@@ -157,13 +181,16 @@ class RandomPooling {
       stride *= extents[axis];
     }
     view.strides[0] = Dim(stride);
-    const int64_t count = stride * extents[0];
+    AddBuffer(kind, stride * extents[0], view);
+    views.push_back(view);
+  }
+
+  void AddBuffer(Buffer::Kind kind, int64_t count, View& view) {
     Buffer buffer;
     buffer.kind = kind;
     buffer.type = type_;
     buffer.shape = {count};
     view.buffer = made_.program.AddBuffer(buffer);
-    views.push_back(view);
     tensor::Tensor tensor = *tensor::Tensor::Allocate(type_, Extents{count});
     const bool is_tiny = Chance(20);
     for (int64_t k = 0; k < count; ++k) {
