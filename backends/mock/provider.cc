@@ -112,6 +112,7 @@ class Backend final : public abi::Backend {
       if (counted.insert(node.node_index).second)
         run_time += settings_.StepTime(node.operator_type);
     }
+    if (settings_.measured != nullptr && request.properties.may_measure) settings_.measured->Add(1);
     std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(settings_.init_ms));
     ONNXIFI_RETURN_IF_ERROR(worker_.Start());
     ONNXIFI_ASSIGN_OR_RETURN(auto graph, inner_->InitGraph(request));

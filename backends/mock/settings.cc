@@ -87,6 +87,7 @@ const std::map<std::string, Setter>& Setters() {
       {"launch_ms", Assign(&Settings::launch_ms)},
       {"clock", Open(&Settings::clock)},
       {"gate", Open(&Settings::gate)},
+      {"measured", Open(&Settings::measured)},
       {"gate_opens_at", Assign(&Settings::gate_opens_at)},
       {"init_ms", Assign(&Settings::init_ms)},
       {"memory_bytes", Assign(&Settings::memory_bytes)},

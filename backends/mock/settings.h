@@ -59,6 +59,8 @@ struct Settings {
   // onnxInferOutputShapes, "run shapes" and "run types" after a run, when "kept" outputs are not
   // handed over either.
   std::set<std::string> misstates;
+  // "measured": a file with a number, to which every graph adds one that may be measured.
+  std::shared_ptr<SharedNumber> measured;
   // "init_ms": what onnxInitGraph takes beside the work it does.
   double init_ms = 0;
   // "memory_bytes": of the device; 0: no limit. More is NO_DEVICE_MEMORY.

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "backends/mock/testing/shared_number.h"
 #include "onnxifi/testing/planned_sandbox.h"
 
 namespace onnxifi::measurement {
@@ -53,6 +55,26 @@ TEST(AutoMeasure, GoesByWhatDevicesTakeOnceThatIsKnown) {
       sandbox.folder(), other.folder(),
       std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   EXPECT_EQ(ChosenDevice(other.Open()), "afirst:0");
+}
+
+TEST(AutoMeasure, TrialsSearchNoImplementations) {
+  PlannedSandbox sandbox;
+  const std::string file = (sandbox.folder() / "measured").string();
+  const auto measured = mock::SharedNumber::Open(file);
+  ASSERT_TRUE(measured.ok()) << measured.status().Text();
+  const std::string settings = R"({"step_ms": {"*": 1}, "measured": ")" + file + "\"}";
+  sandbox.AddMock("afirst", settings).AddMock("second", settings);
+  const Library library = sandbox.Open();
+  const Device device = *library.FindDevice("auto");
+  const Backend backend = *device.InitBackend();
+  const auto model = ParseModel("graph (float[2] x) => (float[2] y) { a = Abs(x)  y = Neg(a) }");
+  GraphOptions options;
+  options.measure = true;
+  const auto graph = backend.InitGraph(model, options);
+  ASSERT_TRUE(graph.ok()) << graph.error().Text();
+  const auto plan = graph->Plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().Text();
+  EXPECT_EQ((*measured)->Get(), static_cast<int64_t>(plan->islands.size())) << "The graph itself.";
 }
 
 }  // namespace
