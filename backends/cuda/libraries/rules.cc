@@ -11,6 +11,8 @@
 #include <iterator>
 #include <utility>
 
+#include "backends/core/base/log.h"
+
 namespace onnxifi::cuda {
 namespace {
 
@@ -50,6 +52,8 @@ bool ReadRule(std::string_view fields, LibraryRules::Rule& rule) {
         !ReadNumber(TakeUntil(fields, ','), rule.most.*extent)) {
       return false;
     }
+    // It would fit nothing.
+    if (rule.most.*extent != 0 && rule.least.*extent > rule.most.*extent) return false;
   }
   return fields.empty();
 }
@@ -112,7 +116,13 @@ LibraryRules FindLibraryRules(std::string_view device, const std::filesystem::pa
   const std::string lines{std::istreambuf_iterator<char>(stream), {}};
   for (const std::string_view table : {std::string_view(lines), kMeasuredRules}) {
     auto rules = ParseLibraryRules(table, device);
-    if (!rules.ok()) continue;
+    if (!rules.ok()) {
+      const bool is_of_file = table.data() == lines.data();
+      base::Log().Write(base::LogLevel::kWarning, "cuda",
+                        std::string(rules.status().sentence()) + " No rule counts of " +
+                            (is_of_file ? file.string() : "the table of measured devices") + ".");
+      continue;
+    }
     std::ranges::move(*rules, std::back_inserter(found.rules));
   }
   return found;

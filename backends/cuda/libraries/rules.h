@@ -63,7 +63,7 @@ base::Result<std::vector<LibraryRules::Rule>> ParseLibraryRules(std::string_view
 
 // As ONNXIFI_CUDA_LIBRARIES says: "always" or "never", or the name of a library, which is used
 // wherever it can be and the other one never. Else the rules of `file`, which may be absent, and of
-// the table. A file that says nothing is as good as absent.
+// the table. A file with a line that says nothing is as good as absent, which a warning tells.
 LibraryRules FindLibraryRules(std::string_view device, const std::filesystem::path& file);
 
 }  // namespace onnxifi::cuda

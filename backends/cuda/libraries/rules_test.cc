@@ -18,6 +18,7 @@
 namespace onnxifi::cuda {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr char kTable[] =
@@ -163,7 +164,8 @@ TEST(LibraryRulesTest, ALineThatSaysNothingIsNamed) {
   for (const char* const line :
        {"G", "G, cublas, float32, 0, 0, 0, 0, 0, 0", "G, cublaslt, float64, 0, 0, 0, 0, 0, 0",
         "G, cublaslt, float32, 0, 0, 0, 0, 0", "G, cublaslt, float32, 0, 0, 0, 0, 0, 0, 0",
-        "G, cublaslt, float32, 0, 0, -1, 0, 0, 0", "G, cublaslt, float32, 0, 0, x, 0, 0, 0"}) {
+        "G, cublaslt, float32, 0, 0, -1, 0, 0, 0", "G, cublaslt, float32, 0, 0, x, 0, 0, 0",
+        "G, cublaslt, float32, 0, 0, 64, 63, 0, 0"}) {
     const auto rules = ParseLibraryRules(line, "G");
     ASSERT_FALSE(rules.ok()) << line;
     EXPECT_EQ(rules.status().code(), base::Code::kInvalidProperty);
@@ -195,7 +197,11 @@ TEST(LibraryRulesTest, TheVariableIsBeforeAllRules) {
   EXPECT_FALSE(
       FindLibraryRules("Small GPU", folder / "none").TakesSome(Library::kCublasLt, "float32"));
   std::ofstream(folder / kLibrariesFile) << kTable << "Small GPU, cublaslt, float31\n";
+  testing::internal::CaptureStderr();
   EXPECT_FALSE(find().TakesSome(Library::kCublasLt, "float32"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("Small GPU, cublaslt, float31"),
+                    HasSubstr("No rule counts of " + (folder / kLibrariesFile).string())));
   std::filesystem::remove_all(folder);
 }
 
