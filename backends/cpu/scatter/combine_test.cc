@@ -110,6 +110,20 @@ TEST(CombinationTest, ElementsComeInOrderAndNegativeOffsetsAreLeftOut) {
   EXPECT_EQ(target, (std::vector<float>{8, 7}));
 }
 
+// A true bool in memory is any byte but 0; others read the result as 1.
+TEST(CombinationTest, RowsOfBoolsAreWrittenAsZeroAndOne) {
+  constexpr int64_t kCount = 67;
+  std::vector<std::byte> updates = RandomBytes(kCount, 5);
+  for (size_t k = 0; k < updates.size(); k += 3) updates[k] = std::byte{0};
+  constexpr std::byte kUntouched{0xA5};
+  std::vector<std::byte> row(kCount + 1, kUntouched);
+  Combination(Combine::kNone, ElementType::kBool).Row(row.data(), updates.data(), kCount);
+  for (size_t k = 0; k < updates.size(); ++k) {
+    ASSERT_EQ(row[k], updates[k] == std::byte{0} ? std::byte{0} : std::byte{1}) << k;
+  }
+  EXPECT_EQ(row.back(), kUntouched);
+}
+
 TEST(CombinationTest, PackedAndWideElementsHaveNone) {
   EXPECT_FALSE(HasCombination(Combine::kNone, ElementType::kInt4));
   EXPECT_FALSE(HasCombination(Combine::kNone, ElementType::kComplex128));
