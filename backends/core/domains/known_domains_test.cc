@@ -129,6 +129,41 @@ TEST(KnownDomains, AnOperatorWithoutADefinitionIsRefusedWithItsReason) {
               HasSubstr("is defined neither by ONNX nor by the model."));
 }
 
+// Numbers of an initializer, of which a definition sees the type alone.
+TEST(KnownDomains, SizesThatDivideNothingAreRefused) {
+  const auto refusal = [](const char* sizes_name, int64_t second, int input, int type) {
+    onnx::ModelProto model = OneNodeModel("com.microsoft", "NGramHashMapping");
+    onnx::NodeProto& node = *model.mutable_graph()->mutable_node(0);
+    node.clear_input();
+    for (int index = 0; index < 3; ++index) node.add_input(index == input ? sizes_name : "x");
+    for (const char* name : {"max_ngram_size", "n_head_per_ngram", "pad_id"}) {
+      onnx::AttributeProto& attribute = *node.add_attribute();
+      attribute.set_name(name);
+      attribute.set_type(onnx::AttributeProto::INT);
+      attribute.set_i(2);
+    }
+    onnx::TensorProto& sizes = *model.mutable_graph()->add_initializer();
+    sizes.set_name("sizes");
+    sizes.set_data_type(type);
+    sizes.add_dims(2);
+    for (const int64_t size : {int64_t{7}, second}) {
+      if (type == onnx::TensorProto::INT64) sizes.add_int64_data(size);
+      if (type == onnx::TensorProto::INT32) sizes.add_int32_data(static_cast<int32_t>(size));
+      if (type == onnx::TensorProto::STRING) sizes.add_string_data(std::to_string(size));
+    }
+    return Import(model);
+  };
+  for (const int type : {onnx::TensorProto::INT32, onnx::TensorProto::INT64}) {
+    EXPECT_EQ(refusal("sizes", 1, 2, type), "version 1");
+    EXPECT_EQ(refusal("sizes", 0, 1, type), "version 1") << "a factor";
+    EXPECT_EQ(refusal("x", 0, 2, type), "version 1") << "what a run gives";
+    EXPECT_THAT(refusal("sizes", 0, 2, type),
+                HasSubstr("Element 1 of input 2 is 0; a size is at least 1."));
+    EXPECT_THAT(refusal("sizes", -3, 2, type), HasSubstr("Element 1 of input 2 is -3;"));
+  }
+  EXPECT_EQ(refusal("sizes", 0, 2, onnx::TensorProto::STRING), "version 1");
+}
+
 TEST(KnownDomains, AnOperatorOfAnUnknownDomainNeedsItsImport) {
   EXPECT_THAT(Import(OneNodeModel("com.example", "Gelu")),
               HasSubstr("Operator set 'com.example', which the node needs, is not imported."));

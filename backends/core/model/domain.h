@@ -15,6 +15,9 @@
 namespace onnx {
 struct InferenceContext;
 }
+namespace onnxifi::tensor {
+class Tensor;
+}
 
 namespace onnxifi::model {
 
@@ -30,6 +33,9 @@ struct DomainOperator {
   int since_version = 1;
   // Types and shapes of outputs, as the ONNX library asks for them. Null: those of the definition.
   void (*infer)(onnx::InferenceContext& context) = nullptr;
+  // Checks the numbers of an input that is a structural constant of the model; a definition sees
+  // types and extents alone. Null: any are right.
+  base::Status (*check_constant)(int input, const tensor::Tensor& constant) = nullptr;
 };
 
 // An operator that the domain's owner defines and the list below does not, and why: a sentence.

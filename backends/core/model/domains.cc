@@ -216,6 +216,13 @@ Result<onnx::FunctionProto> Domains::Define(const onnx::OpSchema& schema,
   return body;
 }
 
+Status Domains::CheckConstant(const onnx::OpSchema& schema, int input,
+                              const tensor::Tensor& constant) const {
+  const DomainOperator* operation = FindOperator(schema);
+  if (operation == nullptr || operation->check_constant == nullptr) return base::Ok();
+  return operation->check_constant(input, constant);
+}
+
 void Domains::Infer(const onnx::OpSchema& schema, onnx::InferenceContext& context) const {
   const Result<onnx::FunctionProto> body = Define(schema, InferredNode(context));
   if (!body.ok()) return;  // what devices refuse, they tell

@@ -63,6 +63,9 @@ class Domains {
   // MISMATCHING_DATATYPE: types that the declaration does not allow.
   base::Result<onnx::FunctionProto> Define(const onnx::OpSchema& schema,
                                            const DefinedNode& node) const;
+  // What the operator refuses a constant as an input for.
+  base::Status CheckConstant(const onnx::OpSchema& schema, int input,
+                             const tensor::Tensor& constant) const;
 
  private:
   struct Entry {

@@ -277,6 +277,12 @@ Status GraphImporter::ImportOperator(const onnx::NodeProto& proto, graph::Node& 
   }
   node.since_version = schema.since_version();
   ONNXIFI_ASSIGN_OR_RETURN(node.inputs, scope.ResolveInputs(proto));
+  for (size_t input = 0; input < node.inputs.size(); ++input) {
+    if (node.inputs[input] == kNoValue) continue;
+    const Value& value = scope.graph->values[static_cast<size_t>(node.inputs[input])];
+    if (!value.constant || value.is_weight) continue;
+    ONNXIFI_RETURN_IF_ERROR(schema.CheckConstant(static_cast<int>(input), *value.constant));
+  }
   for (const AttributeProto& attribute : proto.attribute()) {
     ONNXIFI_RETURN_IF_ERROR(ImportAttribute(attribute, &schema, scope, node.attributes));
   }

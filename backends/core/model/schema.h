@@ -48,6 +48,11 @@ class Schema {
   // UNSUPPORTED_DATATYPE.
   base::Status CheckInputTypes(const std::vector<onnx::TypeProto>& types) const;
 
+  // Whether a domain's operator takes a constant of these numbers as an input. INVALID_MODEL.
+  base::Status CheckConstant(int input, const tensor::Tensor& constant) const {
+    return domains_->CheckConstant(*schema_, input, constant);
+  }
+
   // Whether the operator is defined as a function, for some types at least.
   bool HasFunction() const;
 

@@ -12,6 +12,7 @@
 
 #include "backends/core/domains/microsoft/microsoft.h"
 #include "backends/core/model/definition.h"
+#include "backends/core/tensor/tensor.h"
 
 namespace onnxifi::microsoft {
 namespace {
@@ -200,6 +201,21 @@ Status DefineNGramHashMapping(Definition& d) {
   return base::Ok();
 }
 
+// Sizes that the model computes, or is bound, are not looked at: below 1 their remainders are
+// those of Mod.
+Status CheckNGramConstant(int input, const tensor::Tensor& constant) {
+  const bool is_integral =
+      constant.type() == ElementType::kInt32 || constant.type() == ElementType::kInt64;
+  if (input != kSizes || !is_integral) return base::Ok();  // other types are refused as such
+  for (int64_t k = 0; k < constant.element_count(); ++k) {
+    const int64_t size = constant.AsInt(k);
+    if (size >= 1) continue;
+    return {base::Code::kInvalidModel, "Element " + std::to_string(k) + " of input 2 is " +
+                                           std::to_string(size) + "; a size is at least 1."};
+  }
+  return base::Ok();
+}
+
 constexpr model::DomainOperator kOperators[] = {
     {R"(MurmurHash3(X: T1) -> (Y: T2)
         positive: int = 1
@@ -215,7 +231,7 @@ constexpr model::DomainOperator kOperators[] = {
         pad_id: int required
         reset_on_eos: int = 0
         M = int32 | int64)",
-     DefineNGramHashMapping},
+     DefineNGramHashMapping, /*since_version=*/1, /*infer=*/nullptr, CheckNGramConstant},
 };
 
 }  // namespace
