@@ -41,6 +41,7 @@ class LibraryConvolutionTest : public StepTest {
   void ExpectBy(const RandomStep& step, const std::string& detail) {
     ExpectRight(step, "cuDNN");
     const std::string found = DetailOf(step, reads_at_run_);
+    if (found.starts_with("channels ")) ++by_library_;
     if (is_emulated()) EXPECT_EQ(found, detail);
   }
   // By the kernel that would have been without the library.
@@ -59,6 +60,7 @@ class LibraryConvolutionTest : public StepTest {
   }
 
   std::vector<bool> reads_at_run_;  // of the last step whose detail was looked at
+  int by_library_ = 0;              // steps that the library computed
   static constexpr char kUse[] = "ONNXIFI_CUDA_LIBRARIES";
 };
 
@@ -175,6 +177,7 @@ TEST_F(LibraryConvolutionTest, DepthwiseAndOfOneChannel) {
 TEST_F(LibraryConvolutionTest, TypesAndWhatIsMadeOfSums) {
   uint32_t seed = 0;
   for (const ElementType type : {kFloat, kHalf, ElementType::kBfloat16}) {
+    by_library_ = 0;
     for (const ElementType out_type : {kFloat, type}) {
       for (const bool has_bias : {false, true}) {
         for (const bool is_rectified : {false, true}) {
@@ -200,6 +203,7 @@ TEST_F(LibraryConvolutionTest, TypesAndWhatIsMadeOfSums) {
         }
       }
     }
+    EXPECT_GT(by_library_, 0) << "of " << tensor::Name(type);
   }
   Case scaled{.results = {.has_bias = true, .scale = 0.25}};
   ExpectBy(Make(scaled, 100), kWithKernel);

@@ -239,7 +239,8 @@ Result<device::Selection> LibraryKernels::Prefer(const device::Facts& facts,
     if (contract->form != program::Contract::Form::kMatMul) {
       try_one([&]() -> Result<std::unique_ptr<const Candidate>> {
         ONNXIFI_RETURN_IF_ERROR(CheckConvolution(*contract, *form));
-        // Never without a rule, until it has run on a GPU.
+        // Never without a rule: its engines were chosen for an H100 that was described to it, none
+        // has run on a GPU.
         ONNXIFI_RETURN_IF_ERROR(
             CheckUse(rules_, Library::kCudnn, "cuDNN's convolutions", form->type));
         ONNXIFI_ASSIGN_OR_RETURN(const Cudnn* const library, cudnn_.Get(host_));

@@ -69,6 +69,7 @@ class LibraryKernels {
   base::Result<device::Selection> Prefer(const device::Facts& facts,
                                          base::Result<device::Selection> selected) const;
   // Whether a convolution may be cuDNN's and by tensor cores, whose engines want channels last.
+  // Like Prefer it opens the library the first time, which asks the driver.
   bool PrefersChannelsLast(const device::Facts& facts) const;
 
  private:
