@@ -338,15 +338,20 @@ std::string Read(const dnn::DescriptorObject& graph, Work& work) {
 // take in its own way, but for the last.
 std::vector<dnn::EngineObject> EnginesOf(const Work& work, int mode) {
   if (work.is_unknown) return {};
-  if (mode == dnn::kFallback) return {{.notes = {dnn::kNotDeterministic}, .added = 1}, {}};
+  // Of one channel the table has many, and nothing else works.
+  const bool has_one_channel = work.image.extents[1] == 1;
+  if (mode == dnn::kFallback) {
+    std::vector<dnn::EngineObject> slow = {{.notes = {dnn::kNotDeterministic}, .added = 1}};
+    if (!has_one_channel) slow.emplace_back();
+    return slow;
+  }
   std::vector<dnn::EngineObject> engines = {
       {.notes = {dnn::kNotDeterministic, dnn::kStrictNan}, .added = 1},
       {.notes = {dnn::kWinograd, dnn::kWinogradOf6}, .added = 2},
       {.notes = {dnn::kFft}, .added = 3},
       {.notes = {dnn::kTensorCores, dnn::kNarrowsSums}, .added = 4},
       {.notes = {}, .workspace_bytes = (int64_t{64} << 20) + 1, .added = 5}};
-  // Of one channel there are many.
-  if (work.image.extents[1] == 1) engines.resize(20, engines.front());
+  if (has_one_channel) engines.resize(20, engines.front());
   if (work.image.type == dnn::kFloat32) {
     engines.push_back({.notes = {dnn::kTensorCores, dnn::kNarrowsInputs}, .added = 6});
     engines.push_back({.notes = {dnn::kTensorCores}, .fraction_bits = 10});
