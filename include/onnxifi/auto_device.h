@@ -23,9 +23,9 @@ extern "C" {
  * environment variable ONNXIFI_MEASURE decides; without both nothing is measured. Any other value
  * is INVALID_PROPERTY.
  *
- * Devices take the property, too, the auto device's and any other: 1 makes a device time its
- * implementations of a step against each other where it has more than one and the fastest is not
- * known. The cache folder keeps what was found. A device without such a choice measures nothing.
+ * Any device takes the property; the variable reaches none. 1 makes it time its implementations of
+ * a step where the fastest is not known: in onnxInitGraph, or when extents that it leaves open are
+ * first given. The cache folder keeps what was found. Without a choice nothing is measured.
  */
 #define ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE ((uint64_t)1 << 60)
 

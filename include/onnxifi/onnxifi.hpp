@@ -861,8 +861,8 @@ struct GraphOptions {
   bool lasting_model = false;
   // The thread that starts a run may compute it, if the inputs are complete.
   bool caller_runs = false;
-  // InitGraph may take seconds to find the fastest devices and implementations, and keeps what it
-  // finds; see ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE.
+  // InitGraph, or what first gives open extents, may take seconds to find the fastest devices and
+  // implementations, which are kept; see ONNXIFI_SDK_GRAPH_PROPERTY_MEASURE.
   bool measure = false;
   // For the auto device only: where nodes run, and whether a fallback graph replaces a device that
   // has the whole graph and fails in a run.
