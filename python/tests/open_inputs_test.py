@@ -13,8 +13,8 @@ import onnx
 from onnx import numpy_helper
 
 import onnxifi
-from onnxifi import session as open_session
 from fixture import FLOAT, INT64, LIBRARY_PATH, model, node, session, tensor
+from onnxifi import session as open_session
 
 _X = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
 
