@@ -112,6 +112,8 @@ class ModelTest(unittest.TestCase):
             last = f"r{k}"
         pooled.append(node("GlobalAveragePool", [last], ["g"]))
         squeezed = [node("Squeeze", ["g"], ["s"]), node("ReduceMax", ["s", "rows"], ["y"], keepdims=0)]
+        # Axes were attributes then.
+        squeezed_before_13 = [node("Squeeze", ["g"], ["s"]), node("ReduceMax", ["s"], ["y"], axes=[0], keepdims=0)]
         declared = tensor("s", ["n", 16])
         y = tensor("y", [16])
         weights = [numpy_helper.from_array(layer, f"w{k}") for k, layer in enumerate(layers)]
@@ -133,6 +135,7 @@ class ModelTest(unittest.TestCase):
         branch = node("If", ["is_taken"], ["y"], then_branch=then_branch, else_branch=else_branch)
         for made in (
             model(pooled + squeezed, [x], [y], weights, value_info=[declared]),
+            model(pooled + squeezed_before_13, [x], [y], weights, opset=11, value_info=[declared]),
             model([*pooled, branch], [x, tensor("is_taken", [], BOOL)], [y], weights),
         ):
             with session(made) as opened:

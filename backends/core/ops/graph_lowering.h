@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GraphLowering: one graph on its way into a program: walks the nodes in order and hands each to
-// its operator's entry, or lowers what stands in its place: a branch (open_branches.cc), or what
-// the operator is defined as (definitions.cc). What values became is kept in GraphValues.
+// its operator's entry, or lowers what stands in its place: a branch (open_branches.cc), what a
+// Squeeze without axes removes (open_squeeze.cc), or what the operator is defined as
+// (definitions.cc). What values became is kept in GraphValues.
 
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_GRAPH_LOWERING_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_GRAPH_LOWERING_H_
@@ -28,9 +29,6 @@ inline constexpr int kMaxNesting = 32;
 
 // The refusal of an operator that nobody knows.
 Status Unknown(const graph::Node& node);
-
-// Whether it is a Squeeze without axes, which removes the extents that are 1.
-bool IsSqueezeOfOnes(const graph::Node& node);
 
 // What all lowerings of one program have in common, also those of function bodies inside it.
 struct Target {
@@ -132,7 +130,7 @@ class GraphLowering : public BodyLowering {
   // The symbols of an expression, as far as a sentence has use for them.
   static void AddSymbols(const Dim& dim, Dims& symbols);
 
-  // A Squeeze without axes that symbols decide (open_branches.cc): the extents that are 1 in the
+  // A Squeeze without axes that symbols decide (open_squeeze.cc): the extents that are 1 in the
   // run that the graph is lowered for go. Without one, as many as make the declared rank or, where
   // none is declared, those that are 1 in every run; a run in which others are 1 is refused with
   // UNSUPPORTED_SHAPE, and the graph lowered for it. Where numbers alone make the declared rank,

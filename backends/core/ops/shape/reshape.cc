@@ -8,6 +8,7 @@
 
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
+#include "backends/core/ops/squeezed_axes.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -115,47 +116,39 @@ Result<RemovedAxes> NamedAxes(Lowering& lowering) {
 }
 
 // Without axes every 1 goes. Of extents that only a run tells, as many are 1 as make the rank that
-// the model declares of the output: a run of others is refused. Where numbers alone make that rank,
-// what only a run tells stays, even as 1: a batch of one keeps its axis. Without a declared rank
-// the graph is lowered for the ones of a run (open_branches.cc); in a body, which is lowered for
-// any run, such an extent stays and must not be 1.
+// the model declares of the output: a run of others is refused. Without a declared rank such an
+// extent stays and must not be 1. (In the graph itself, where a run's extents are at hand, those
+// decide instead: open_squeeze.cc.)
 Result<RemovedAxes> AxesOfOnes(Lowering& lowering) {
   const Shape& in = lowering.In(0).shape;
-  RemovedAxes removed;
-  int64_t open_count = 0;
+  const std::optional<int> declared = lowering.DeclaredRank(0);
+  const ExtentsOfOne ones(in, declared ? std::optional<size_t>(*declared) : std::nullopt);
+  RemovedAxes removed{.count = ones.need_open() ? *ones.wanted : ones.known};
+  Dim count = 0;
+  Dims shown;
   for (const Dim& extent : in) {
     const Dim is_one = Equal(extent, 1);
-    removed.flags.push_back(is_one.is_constant() ? is_one : Dim(0));
-    removed.count += is_one == Dim(1) ? 1 : 0;
-    open_count += is_one.is_constant() ? 0 : 1;
+    removed.flags.push_back(is_one.is_constant() || ones.need_open() ? is_one : Dim(0));
+    count = count + is_one;
+    if (!is_one.is_constant()) shown.push_back(extent);
   }
-  const std::optional<int> declared = lowering.DeclaredRank(0);
-  const int64_t wanted = declared ? lowering.In(0).rank() - *declared : -1;
-  if (open_count == 0 || wanted == removed.count) return removed;
-  if (wanted > removed.count && wanted <= removed.count + open_count) {
-    Dim count = 0;
-    Dims shown;
-    for (size_t axis = 0; axis < in.size(); ++axis) {
-      removed.flags[axis] = Equal(in[axis], 1);
-      count = count + removed.flags[axis];
-      if (!in[axis].is_constant()) shown.push_back(in[axis]);
-    }
-    removed.count = wanted;
+  if (ones.need_open()) {
     ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-        Equal(count, wanted), Code::kUnsupportedShape,
+        Equal(count, *ones.wanted), Code::kUnsupportedShape,
         "The output is declared with " + std::to_string(*declared) + " axes, for which " +
-            std::to_string(wanted) + " extents of " + tensor::ToString(in) + " must be 1.",
+            std::to_string(*ones.wanted) + " extents of " + tensor::ToString(in) + " must be 1.",
         shown));
-    return removed;
-  }
-  for (size_t axis = 0; axis < in.size(); ++axis) {
-    if (removed.flags[axis] == Dim(1)) continue;
-    ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-        1 - Equal(in[axis], 1), Code::kUnsupportedShape,
-        "Extent " + in[axis].ToString() + " of axis " + std::to_string(axis) +
-            " is 1, which was not known before the graph ran, and no rank of the output is "
-            "declared.",
-        {in[axis]}));
+  } else if (!ones.are_enough()) {
+    for (size_t axis = 0; axis < in.size(); ++axis) {
+      const Dim is_one = Equal(in[axis], 1);
+      if (is_one.is_constant()) continue;
+      ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+          1 - is_one, Code::kUnsupportedShape,
+          "Extent " + in[axis].ToString() + " of axis " + std::to_string(axis) +
+              " is 1, which was not known before the graph ran, and no rank of the output is "
+              "declared.",
+          {in[axis]}));
+    }
   }
   return removed;
 }
