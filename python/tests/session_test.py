@@ -145,6 +145,55 @@ class ModelTest(unittest.TestCase):
                     (found,) = opened.run(None, {taken.name: feeds[taken.name] for taken in opened.get_inputs()})
                     numpy.testing.assert_allclose(expect(images), found, rtol=1e-4, atol=1e-5)
 
+    # Which axis the Squeeze removes follows the branch, and each branch's network is compiled for its shapes.
+    def test_a_squeeze_behind_branches_removes_the_ones_of_the_branch(self):
+        random = numpy.random.default_rng(8)
+        layers = [0.2 * random.standard_normal((8, channels, 3, 3)).astype("f") for channels in (3, 8)]
+        made = model(
+            [
+                node("Conv", ["x", "w0"], ["c0"], pads=[1, 1, 1, 1]),
+                node("Conv", ["c0", "w1"], ["c1"], pads=[1, 1, 1, 1]),
+                node("GlobalAveragePool", ["c1"], ["pooled"]),
+                node("Squeeze", ["pooled", "maps"], ["rows"]),
+                node("Shape", ["x"], ["n"], start=0, end=1),
+                node("Equal", ["n", "two"], ["is_two"]),
+                node(
+                    "If",
+                    ["is_two"],
+                    ["branch"],
+                    then_branch=helper.make_graph(
+                        [node("Unsqueeze", ["rows", "front"], ["t"])], "then", [], [tensor("t", [1, "n", 8])]
+                    ),
+                    else_branch=helper.make_graph(
+                        [node("Unsqueeze", ["rows", "between"], ["e"])], "else", [], [tensor("e", ["n", 1, 1, 8])]
+                    ),
+                ),
+                node("Squeeze", ["branch"], ["squeezed"]),
+                node("ReduceMax", ["squeezed", "front"], ["y"], keepdims=0),
+            ],
+            [tensor("x", ["n", 3, "h", "w"])],
+            [tensor("y", [8])],
+            [
+                numpy_helper.from_array(layers[0], "w0"),
+                numpy_helper.from_array(layers[1], "w1"),
+                numpy_helper.from_array(numpy.array([2, 3], "i8"), "maps"),
+                numpy_helper.from_array(numpy.array([2], "i8"), "two"),
+                numpy_helper.from_array(numpy.array([0], "i8"), "front"),
+                numpy_helper.from_array(numpy.array([1, 2], "i8"), "between"),
+            ],
+            value_info=[tensor("squeezed", ["n", 8])],
+        )
+        with session(made) as opened:
+            for rows in (3, 2, 3, 2, 3, 2, 1, 1, 1):
+                images = random.standard_normal((rows, 3, 16, 16)).astype("f")
+                expected = images
+                for layer in layers:
+                    padded = numpy.pad(expected, ((0, 0), (0, 0), (1, 1), (1, 1)))
+                    windows = numpy.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+                    expected = numpy.einsum("nchwij,ocij->nohw", windows, layer, optimize=True)
+                (found,) = opened.run(None, {"x": images})
+                numpy.testing.assert_allclose(expected.mean(axis=(2, 3)).max(axis=0), found, rtol=1e-4, atol=1e-5)
+
     def test_what_is_no_model_is_told(self):
         with tempfile.NamedTemporaryFile() as empty, self.assertRaisesRegex(onnxifi.InvalidError, "0 bytes|no graph"):
             session(empty.name)

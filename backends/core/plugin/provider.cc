@@ -167,20 +167,21 @@ class PluginBackend : public abi::Backend {
                                      operators_, &branches));
     if (imported != nullptr) GiveBackFilePages(*imported);
     const CompiledGraph::Services services = {*device_, sharing_, worker_};
-    Specialisations::Compile for_shape;
-    // Numbers in place of symbols would remove what stays in a body.
-    if (depends_on_numbers && !branches.squeezed.are_in_bodies) {
-      for_shape = CompilerForShapes(imported, branches.squeezed, request.properties);
-    }
+    const auto for_shapes = [this, depends_on_numbers, imported, properties = request.properties](
+                                const ops::SqueezedAxes& squeezed) -> Specialisations::Compile {
+      // Numbers in place of symbols would remove what stays in a body.
+      if (!depends_on_numbers || squeezed.are_in_bodies) return nullptr;
+      return CompilerForShapes(imported, squeezed, properties);
+    };
     abi::Signature signature = SignatureOf(declared, *program);
     ONNXIFI_ASSIGN_OR_RETURN(
         std::unique_ptr<CompiledGraph> compiled,
         CompiledGraph::Create(signature, std::move(program), services, request.properties,
-                              std::move(times), is_emulated, for_shape));
+                              std::move(times), is_emulated, for_shapes(branches.squeezed)));
     if (!branches.are_chosen || imported == nullptr) {
       return std::unique_ptr<abi::Graph>(std::move(compiled));
     }
-    auto for_branches = [this, imported, signature, services, for_shape, is_emulated,
+    auto for_branches = [this, imported, signature, services, for_shapes, is_emulated,
                          properties = request.properties](
                             std::span<const tensor::Extents> inputs,
                             const CompiledGraph& first) -> Result<std::unique_ptr<CompiledGraph>> {
@@ -190,7 +191,8 @@ class PluginBackend : public abi::Backend {
           std::unique_ptr<program::Program> other,
           Compile(*imported, *device_, log_, other_times, properties, operators_, &taken));
       return CompiledGraph::Create(signature, std::move(other), services, properties,
-                                   std::move(other_times), is_emulated, for_shape, &first);
+                                   std::move(other_times), is_emulated, for_shapes(taken.squeezed),
+                                   &first);
     };
     return std::unique_ptr<abi::Graph>(std::make_unique<BranchedGraph>(
         std::move(signature), std::move(compiled), std::move(for_branches)));
