@@ -27,8 +27,14 @@ using base::Status;
 using tensor::Extents;
 
 // Runs of a graph that go side by side on the processor. Each has memory of its own; with two for
-// each CPU, a CPU has work while a run hands its place to a thread that has to wake up.
-int CountRunsAtOnce() { return 2 * device::CountUsableCpus(); }
+// each CPU, a CPU has work while a run hands its place to a thread that has to wake up. Waking up
+// takes about as long as a run of 200 us, so runs of little memory do not wait for places: threads
+// that the system lets run take turns by the millisecond.
+RunQueue::Limits LimitsOfRuns() {
+  const auto cpus = static_cast<size_t>(device::CountUsableCpus());
+  constexpr int64_t kSmallBytes = int64_t{64} << 20;
+  return {.at_once = 2 * cpus, .small_at_once = 8 * cpus, .small_bytes = kSmallBytes};
+}
 
 }  // namespace
 
@@ -52,9 +58,10 @@ Result<std::unique_ptr<CompiledGraph>> CompiledGraph::Create(
   ONNXIFI_ASSIGN_OR_RETURN(graph->boundary_, execution::HostBoundary::Create(*graph->executor_));
   ONNXIFI_RETURN_IF_ERROR(services.worker.Start());
   // A device's queue has one order; without one, kernels run on the threads that ask.
-  const int max_at_once = graph->boundary_->has_queue() ? 1 : CountRunsAtOnce();
-  graph->queue_ = sibling != nullptr ? sibling->queue_
-                                     : std::make_shared<RunQueue>(services.worker, max_at_once);
+  const RunQueue::Limits limits =
+      graph->boundary_->has_queue() ? RunQueue::Limits() : LimitsOfRuns();
+  graph->queue_ =
+      sibling != nullptr ? sibling->queue_ : std::make_shared<RunQueue>(services.worker, limits);
   return graph;
 }
 
@@ -153,8 +160,8 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   // Going to another device and back takes longer than another thread takes to begin.
   const bool is_callers = (prepared->is_tiny || caller_runs_) && !boundary_->has_queue();
   auto binding = std::make_shared<PreparedBinding>(
-      std::move(tensors), is_callers, host_memory == HostMemory::kCopied, std::move(input_memory),
-      std::move(output_memory), boundary_->recordings());
+      std::move(tensors), is_callers, host_memory == HostMemory::kCopied, prepared->arena_bytes,
+      std::move(input_memory), std::move(output_memory), boundary_->recordings());
   // A queue has all inputs before it writes the first output back.
   for (size_t k = 0; !boundary_->has_queue() && k < binding->tensors().inputs.size(); ++k) {
     const TensorDescriptor& input = binding->tensors().inputs[k];

@@ -34,11 +34,12 @@ bool IsOfAddresses(const abi::GraphTensors& tensors) {
 }  // namespace
 
 PreparedBinding::PreparedBinding(abi::GraphTensors bound, bool is_callers, bool is_of_one_run,
-                                 DeviceMemory inputs, DeviceMemory outputs,
+                                 int64_t own_bytes, DeviceMemory inputs, DeviceMemory outputs,
                                  std::shared_ptr<execution::Recordings> recordings)
     : abi::Binding(std::move(bound)),
       is_callers_(is_callers),
       is_of_one_run_(is_of_one_run),
+      own_bytes_(own_bytes),
       written_(tensors().outputs),
       recordings_({std::move(recordings)}),
       inputs_(std::move(inputs)),

@@ -28,9 +28,10 @@ namespace onnxifi::plugin {
 class PreparedBinding : public abi::Binding, public RunQueue::Footprint {
  public:
   // `is_of_one_run`: whether nothing but that run is told of it, so that nobody counts on the order
-  // of runs of other threads.
-  PreparedBinding(abi::GraphTensors bound, bool is_callers, bool is_of_one_run, DeviceMemory inputs,
-                  DeviceMemory outputs, std::shared_ptr<execution::Recordings> recordings);
+  // of runs of other threads. `own_bytes`: of memory that a run takes beside the caller's.
+  PreparedBinding(abi::GraphTensors bound, bool is_callers, bool is_of_one_run, int64_t own_bytes,
+                  DeviceMemory inputs, DeviceMemory outputs,
+                  std::shared_ptr<execution::Recordings> recordings);
   ~PreparedBinding() override;
   PreparedBinding(const PreparedBinding&) = delete;
   PreparedBinding& operator=(const PreparedBinding&) = delete;
@@ -51,6 +52,8 @@ class PreparedBinding : public abi::Binding, public RunQueue::Footprint {
   // What lies in the host's memory of the outputs.
   const abi::HostRanges& written() const { return written_; }
   bool IsApartFrom(const RunQueue::Footprint& other) const override;
+  // Of its arena, as far as the extents of the inputs tell.
+  int64_t own_bytes() const override { return own_bytes_; }
   const DeviceMemory& inputs() const { return inputs_; }
   const DeviceMemory& outputs() const { return outputs_; }
   // To be called before a run by another plan, whose recordings go before the memory, too.
@@ -67,6 +70,7 @@ class PreparedBinding : public abi::Binding, public RunQueue::Footprint {
 
   const bool is_callers_;
   const bool is_of_one_run_;
+  const int64_t own_bytes_;
   const abi::HostRanges written_;
   std::vector<int64_t> symbols_;  // none where there is one plan for all runs
   std::vector<tensor::Extents> extents_;

@@ -32,9 +32,18 @@ bool RunQueue::Run::IsApartFrom(const Run& other) const {
          footprint->IsApartFrom(*other.footprint);
 }
 
-bool RunQueue::IsFree(const Run& run, std::deque<std::shared_ptr<Run>>::const_iterator end) const {
+bool RunQueue::HasRoom(const Run& run, Waiting::const_iterator end) const {
+  if (running_.size() < limits_.at_once) return true;
+  // One that waits for room would wait for ever if smaller ones passed it.
+  return running_.size() < limits_.small_at_once &&
+         running_bytes_ + run.own_bytes <= limits_.small_bytes &&
+         std::all_of(waiting_.begin(), end,
+                     [](const auto& other) { return other->progress == Progress::kBlocked; });
+}
+
+bool RunQueue::IsFree(const Run& run, Waiting::const_iterator end) const {
   const auto is_apart = [&](const auto& other) { return run.IsApartFrom(*other); };
-  return running_.size() < max_at_once_ && std::ranges::all_of(running_, is_apart) &&
+  return HasRoom(run, end) && std::ranges::all_of(running_, is_apart) &&
          std::all_of(waiting_.begin(), end, is_apart);
 }
 
@@ -45,8 +54,13 @@ bool RunQueue::StartsAtOnce(const Run& run) {
   }
   const std::lock_guard lock(mutex_);
   if (waiting_.size() > kMaxLookedAt || !IsFree(run, waiting_.end())) return false;
-  running_.push_back(&run);
+  NoteStart(run);
   return true;
+}
+
+void RunQueue::NoteStart(const Run& run) {
+  running_.push_back(&run);
+  running_bytes_ += run.own_bytes;
 }
 
 std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::LocalEvent> input,
@@ -56,9 +70,13 @@ std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::L
   run->work = std::move(work);
   run->input = std::move(input);
   run->output = std::make_shared<abi::LocalEvent>(abi::LocalEvent::Origin::kRun);
-  if (max_at_once_ > 1) run->footprint = footprint;
+  const bool may_go_beside = limits_.at_once > 1;
+  if (may_go_beside && footprint != nullptr) {
+    run->footprint = footprint;
+    run->own_bytes = footprint->own_bytes();
+  }
   run->caller = ThisCaller();
-  run->may_go_beside = max_at_once_ > 1;
+  run->may_go_beside = may_go_beside;
   run->has_footprint = run->footprint != nullptr;
   std::shared_ptr<abi::LocalEvent> output = run->output;
   if (runs_on == RunsOn::kCaller && StartsAtOnce(*run)) {
@@ -96,7 +114,7 @@ std::shared_ptr<abi::LocalEvent> RunQueue::Add(Work work, std::shared_ptr<abi::L
 void RunQueue::StartWaiting(std::unique_lock<std::mutex>&) {
   size_t looked_at = 0;
   for (auto next = waiting_.begin(); next != waiting_.end() && looked_at < kMaxLookedAt;) {
-    if (running_.size() == max_at_once_) return;
+    if (running_.size() >= std::max(limits_.at_once, limits_.small_at_once)) return;
     ++looked_at;
     if ((*next)->progress == Progress::kBlocked || !IsFree(**next, next)) {
       ++next;
@@ -104,7 +122,7 @@ void RunQueue::StartWaiting(std::unique_lock<std::mutex>&) {
     }
     const std::shared_ptr<Run> run = std::move(*next);
     next = waiting_.erase(next);
-    running_.push_back(run.get());
+    NoteStart(*run);
     run->queue = shared_from_this();
     tasks_->Put(run);
     run->progress = Progress::kSubmitted;
@@ -159,6 +177,7 @@ void RunQueue::Carry(Run& run) {
   run.output->Complete(std::move(status), std::move(outputs));
   std::unique_lock lock(mutex_);
   std::erase(running_, &run);
+  running_bytes_ -= run.own_bytes;
   StartWaiting(lock);
   if (running_.empty() && waiting_.empty()) emptied_.notify_all();
 }

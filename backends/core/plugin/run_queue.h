@@ -39,11 +39,21 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
     virtual ~Footprint() = default;
     // Whether neither of the two writes what the other reads or writes.
     virtual bool IsApartFrom(const Footprint& other) const = 0;
+    // What the run takes of memory beside its callers'.
+    virtual int64_t own_bytes() const = 0;
   };
 
-  // `worker` outlives every run. At most `max_at_once` runs are under way.
-  explicit RunQueue(const Worker& worker, int max_at_once = 1)
-      : tasks_(worker.tasks()), max_at_once_(static_cast<size_t>(max_at_once)) {}
+  // How many runs are under way.
+  struct Limits {
+    size_t at_once = 1;  // whatever memory they take
+    // More than these, as long as all of them have at most so many bytes of their own.
+    size_t small_at_once = 1;
+    int64_t small_bytes = 0;
+  };
+
+  // `worker` outlives every run.
+  explicit RunQueue(const Worker& worker) : RunQueue(worker, Limits()) {}
+  RunQueue(const Worker& worker, const Limits& limits) : tasks_(worker.tasks()), limits_(limits) {}
 
   // `input` may be null for inputs that are ready. The event is signalled with the status of the
   // work, or, without the work being done, with the status of `input` if that is an error. With a
@@ -74,7 +84,8 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
     std::shared_ptr<abi::LocalEvent> input;
     std::shared_ptr<abi::LocalEvent> output;
     const Footprint* footprint = nullptr;  // guarded by the queue's mutex
-    uint64_t caller = 0;                   // the thread that added it
+    int64_t own_bytes = 0;
+    uint64_t caller = 0;  // the thread that added it
     base::Status input_status;
     bool may_go_beside = false;  // others that the worker has
     bool has_footprint = false;  // until it ends; may be read without the mutex
@@ -83,19 +94,26 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
     std::atomic<int> helpers = 0;
   };
 
+  using Waiting = std::deque<std::shared_ptr<Run>>;
+
   // Whether a run that is added now starts now; if so, it counts as running.
   bool StartsAtOnce(const Run& run);
+  // Whether the limits take one more; `end` as below.
+  bool HasRoom(const Run& run, Waiting::const_iterator end) const;
   // Whether a run may begin beside those under way and those that wait in front of `end`.
-  bool IsFree(const Run& run, std::deque<std::shared_ptr<Run>>::const_iterator end) const;
+  bool IsFree(const Run& run, Waiting::const_iterator end) const;
+  // It is under way from here on.
+  void NoteStart(const Run& run);
   void StartWaiting(std::unique_lock<std::mutex>& lock);
   void Carry(Run& run);
 
   const std::shared_ptr<TaskQueue> tasks_;
-  const size_t max_at_once_;
+  const Limits limits_;
   std::mutex mutex_;
   std::condition_variable emptied_;
-  std::deque<std::shared_ptr<Run>> waiting_;
+  Waiting waiting_;
   std::vector<const Run*> running_;
+  int64_t running_bytes_ = 0;  // of their own
 };
 
 }  // namespace onnxifi::plugin

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -239,13 +240,16 @@ TEST_F(RunQueueTest, NeverRunsTwoOfAQueueAtATime) {
 // Memory of one run, by a number: runs of one number share it.
 class NumberedFootprint final : public RunQueue::Footprint {
  public:
-  explicit NumberedFootprint(int number) : number_(number) {}
+  explicit NumberedFootprint(int number, int64_t own_bytes = 100)
+      : number_(number), own_bytes_(own_bytes) {}
   bool IsApartFrom(const RunQueue::Footprint& other) const override {
     return number_ != static_cast<const NumberedFootprint&>(other).number_;
   }
+  int64_t own_bytes() const override { return own_bytes_; }
 
  private:
   const int number_;
+  const int64_t own_bytes_;
 };
 
 class RunsSideBySide : public RunQueueTest {
@@ -260,7 +264,8 @@ class RunsSideBySide : public RunQueueTest {
     return output;
   }
 
-  std::shared_ptr<RunQueue> wide = std::make_shared<RunQueue>(worker, /*max_at_once=*/2);
+  std::shared_ptr<RunQueue> wide =
+      std::make_shared<RunQueue>(worker, RunQueue::Limits{.at_once = 2});
   const NumberedFootprint here{1};
   const NumberedFootprint there{2};
 };
@@ -319,6 +324,53 @@ TEST_F(RunsSideBySide, NotWithoutAFootprint) {
   EXPECT_TRUE(third->Wait().ok());
   EXPECT_TRUE(first->Wait().ok());
   EXPECT_EQ(order, (std::vector<int>{2, 3}));
+}
+
+TEST_F(RunsSideBySide, MoreOfLittleMemory) {
+  wide = std::make_shared<RunQueue>(
+      worker, RunQueue::Limits{.at_once = 2, .small_at_once = 4, .small_bytes = 130});
+  const NumberedFootprint footprints[] = {NumberedFootprint(1, 100), NumberedFootprint(2, 10),
+                                          NumberedFootprint(3, 10)};
+  std::array<Gate, 3> gates;
+  std::vector<std::thread> threads;
+  for (size_t k = 0; k < gates.size(); ++k) {
+    threads.emplace_back([&, k] {
+      (void)wide->Add(gates[k].Work(), nullptr, RunQueue::RunsOn::kCaller, &footprints[k]);
+    });
+    gates[k].AwaitEntry();
+  }
+  // Those under way have 120 bytes. One that fits does not pass one that has waited before.
+  const NumberedFootprint large(4, 11), small(5, 10);
+  const auto waiting = AddAsAnother(Note(4), &large, RunQueue::RunsOn::kCaller);
+  const auto behind = AddAsAnother(Note(5), &small, RunQueue::RunsOn::kCaller);
+  EXPECT_FALSE(waiting->WaitFor(milliseconds(30)).has_value());
+  EXPECT_FALSE(behind->WaitFor(milliseconds(30)).has_value());
+  for (Gate& gate : gates) gate.Open();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(waiting->Wait().ok());
+  EXPECT_TRUE(behind->Wait().ok());
+  EXPECT_EQ(order.size(), 2U);
+}
+
+TEST_F(RunsSideBySide, NoMoreThanThereMayBeOfLittleMemory) {
+  wide = std::make_shared<RunQueue>(
+      worker, RunQueue::Limits{.at_once = 2, .small_at_once = 3, .small_bytes = 1000});
+  const NumberedFootprint footprints[] = {NumberedFootprint(1), NumberedFootprint(2),
+                                          NumberedFootprint(3)};
+  std::array<Gate, 3> gates;
+  std::vector<std::thread> threads;
+  for (size_t k = 0; k < gates.size(); ++k) {
+    threads.emplace_back([&, k] {
+      (void)wide->Add(gates[k].Work(), nullptr, RunQueue::RunsOn::kCaller, &footprints[k]);
+    });
+    gates[k].AwaitEntry();
+  }
+  const NumberedFootprint fourth(4);
+  const auto waiting = AddAsAnother(Note(4), &fourth, RunQueue::RunsOn::kCaller);
+  EXPECT_FALSE(waiting->WaitFor(milliseconds(30)).has_value());
+  for (Gate& gate : gates) gate.Open();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(waiting->Wait().ok());
 }
 
 // Threads that wait for their turn wake up when it comes, whatever the worker does.
@@ -415,7 +467,7 @@ TEST_F(RunsSideBySide, AndWaitForTheirInputs) {
 // A queue of another graph on the same worker.
 TEST_F(RunsSideBySide, BesideThoseOfOtherGraphs) {
   Gate gate;
-  const auto other = std::make_shared<RunQueue>(worker, /*max_at_once=*/2);
+  const auto other = std::make_shared<RunQueue>(worker, RunQueue::Limits{.at_once = 2});
   const auto first = other->Add(gate.Work(), nullptr);
   gate.AwaitEntry();
   EXPECT_TRUE(wide->Add(Note(2), nullptr)->Wait().ok());
