@@ -5,11 +5,13 @@
 // nothing crashes, and once all is released nothing of the driver's is left. The variables
 // ONNXIFI_TEST_SEQUENCES and ONNXIFI_TEST_SEED say how many and which.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <onnx/onnxifi.h>
 #include <onnx/onnxifi_ext.h>
 #include <onnxifi/sdk.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -152,6 +154,15 @@ class Sequence {
     return model;
   }
 
+  // Never a number that may be somebody else's file: that would be read and written as memory.
+  int32_t PickUnfitFile() {
+    const auto& files = TheSurroundings().unfit_files;
+    if (Is(2)) return files[random_() % files.size()];
+    const auto number = static_cast<int32_t>(random_() % 1000);
+    // No process has so many files.
+    return Is(2) ? -1 - number : INT32_MAX - number;
+  }
+
   onnxTensorDescriptorV1 Describe(const char* name, uint64_t rows) {
     Tensor& tensor = tensors_.emplace_back();
     tensor.shape = {rows, 4, 1};
@@ -173,7 +184,7 @@ class Sequence {
     } else if (Is(6)) {
       tensor.file = TellOfFakeMemory(TheSurroundings().file, Surroundings::kFileBytes,
                                      random_() % 3 * 64, 1024 + random_() % 2 * 4096);
-      if (Is(8)) tensor.file.fd = static_cast<int32_t>(random_() % 2000) - 1000;
+      if (Is(8)) tensor.file.fd = PickUnfitFile();
       if (Is(8)) tensor.file.memory_type_index = static_cast<uint32_t>(random_() % 40);
       if (Is(8)) tensor.file.struct_size = random_() % 100;
       descriptor.memoryType = ONNXIFI_SDK_MEMORY_TYPE_OPAQUE_FD;
@@ -397,6 +408,11 @@ class SequenceTest : public testing::Test {
     ASSERT_EQ(FakeDriver::GetApi().CreateInstance(&info, nullptr, &surroundings.instance),
               VK_SUCCESS);
     surroundings.file = MakeFakeMemoryFile(Surroundings::kFileBytes);
+    auto& unfit = surroundings.unfit_files;
+    ASSERT_EQ(pipe2(unfit.data(), O_CLOEXEC), 0);
+    unfit[2] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    unfit[3] = MakeFakeMemoryFile(Surroundings::kFileBytes / 2);
+    ASSERT_EQ(std::ranges::count(unfit, -1), 0);
     ASSERT_EQ(FakeDriver::LiveObjects(), kInstances);
   }
   static void TearDownTestSuite() { fs::remove_all(std::getenv("ONNXIFI_CACHE_DIR")); }

@@ -105,13 +105,15 @@ inline constexpr std::array kStatuses = {ONNXIFI_STATUS_SUCCESS,
                                          ONNXIFI_STATUS_BACKEND_UNAVAILABLE,
                                          ONNXIFI_STATUS_INTERNAL_ERROR};
 
-// What all sequences use: an instance for devices of callers, and a file as memory of others.
+// What all sequences use: an instance for devices of callers, a file as memory of others, and files
+// that are none: a pipe's two ends, a folder, and memory of another size.
 struct Surroundings {
   // Of tensors that are used in place.
   static constexpr uint64_t kManyRows = uint64_t{1} << 17;
   static constexpr uint64_t kFileBytes = 4096;
   VkInstance instance = VK_NULL_HANDLE;
   int file = -1;
+  std::array<int, 4> unfit_files = {-1, -1, -1, -1};
 };
 inline Surroundings& TheSurroundings() {
   static Surroundings surroundings;
