@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "backends/core/codegen/recipe.h"
 #include "backends/cuda/kept_kernels.h"
 
 namespace onnxifi::cuda {
@@ -29,10 +28,6 @@ base::Result<std::unique_ptr<device::Queue>> Device::NewQueue() {
   ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue,
                            Queue::Create(*runtime_, staging_, *captures_));
   return std::unique_ptr<device::Queue>(std::move(queue));
-}
-
-base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
-  return static_cast<const codegen::Recipe&>(recipe).Build(services_);
 }
 
 }  // namespace onnxifi::cuda

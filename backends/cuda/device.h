@@ -12,9 +12,8 @@
 #include <utility>
 
 #include "backends/core/base/cache_folder.h"
-#include "backends/core/codegen/binary_cache.h"
+#include "backends/core/codegen/compiling_device.h"
 #include "backends/core/codegen/kernel_launch.h"
-#include "backends/core/codegen/selector.h"
 #include "backends/core/device/device.h"
 #include "backends/core/device/host_threads.h"
 #include "backends/core/device/staging.h"
@@ -31,7 +30,7 @@
 
 namespace onnxifi::cuda {
 
-class Device final : public device::Device {
+class Device final : public codegen::CompilingDevice {
  public:
   // As Runtime::Open and Compiler::Create.
   static base::Result<std::unique_ptr<Device>> Open(
@@ -44,24 +43,11 @@ class Device final : public device::Device {
   device::Memory& memory() override { return memory_; }
   base::Result<std::unique_ptr<device::Queue>> NewQueue() override;
   base::Result<device::Selection> Select(const device::Facts& facts) const override {
-    return libraries_.Prefer(facts, selector_.Select(facts));
+    return libraries_.Prefer(facts, CompilingDevice::Select(facts));
   }
   bool PrefersChannelsLast(const device::Facts& facts) const override {
-    return selector_.PrefersChannelsLast(facts) || libraries_.PrefersChannelsLast(facts);
+    return libraries_.PrefersChannelsLast(facts);
   }
-  bool PrefersWinograd(const device::Facts& facts) const override {
-    return selector_.PrefersWinograd(facts);
-  }
-  bool PrefersAttention(const device::Facts& facts) const override {
-    return selector_.PrefersAttention(facts);
-  }
-  bool PrefersRecurrent(const device::Facts& facts) const override {
-    return selector_.PrefersRecurrent(facts);
-  }
-  bool PrefersNarrowOperands(const device::Facts& facts) const override {
-    return selector_.PrefersNarrowOperands(facts);
-  }
-  base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
   // Kernels are compiled on all threads, but not where each has a stream of its own, which a run on
   // another one does not wait for.
   device::Parallel* parallel() override {
@@ -74,28 +60,22 @@ class Device final : public device::Device {
 
   const std::string& name() const { return runtime_->info().name; }
 
-  // For tests: distinct kernels, those of them that were compiled from source.
-  int64_t kernel_count() const { return services_.kernels.kernel_count(); }
-  int64_t compiled_count() const { return services_.kernels.compiled_count(); }
-
  private:
   Device(std::unique_ptr<Runtime> runtime, Compiler compiler,
          const std::filesystem::path& cache_folder)
-      : runtime_(std::move(runtime)),
-        selector_(runtime_->info().capabilities, runtime_->info().tuning),
+      : CompilingDevice(runtime->info().capabilities, runtime->info().tuning),
+        runtime_(std::move(runtime)),
         gates_(std::make_shared<Gates>(runtime_->context())),
         memory_(*runtime_, staging_, gates_),
         driver_(*runtime_, std::move(compiler)),
-        services_(driver_, memory_, codegen::BinaryCache(cache_folder, kMaxCacheBytes)),
+        services_(driver_, memory_, KernelsIn(cache_folder)),
         libraries_(library_host_, runtime_->info().libraries, runtime_->info().capabilities,
-                   runtime_->info().name, codegen::BinaryCache(cache_folder, kMaxCacheBytes)) {}
+                   runtime_->info().name, KernelsIn(cache_folder)) {}
 
-  // A kernel takes some ten thousand bytes.
-  static constexpr int64_t kMaxCacheBytes = int64_t{256} << 20;
+  codegen::Services& services() override { return services_; }
 
   device::HostThreads threads_;
   const std::unique_ptr<Runtime> runtime_;
-  const codegen::Selector selector_;
   device::StagingPool staging_;
   // Shared with graphs of callers that have runs in them.
   const std::shared_ptr<Captures> captures_ = std::make_shared<Captures>();

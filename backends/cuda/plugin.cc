@@ -13,12 +13,10 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "backends/core/base/cache_folder.h"
-#include "backends/core/codegen/selector.h"
 #include "backends/core/plugin/device_identity.h"
-#include "backends/core/plugin/hardware.h"
+#include "backends/core/plugin/driver_hardware.h"
 #include "backends/cuda/compile_only.h"
 #include "backends/cuda/device.h"
 #include "backends/cuda/driver.h"
@@ -27,13 +25,9 @@
 namespace onnxifi::cuda {
 namespace {
 
-// The interface's limit for a backend's name, less its zero.
-constexpr size_t kMaxNameBytes = 49;
-
 plugin::DeviceDescription Describe(const DeviceInfo& info) {
   plugin::DeviceDescription description;
   description.name = "CUDA on " + info.name;
-  description.name.resize(std::min(description.name.size(), kMaxNameBytes));
   description.vendor = "ONNXIFI SDK";
   description.version = std::string(ONNXIFI_SDK_VERSION) + " with CUDA driver " +
                         std::to_string(info.driver_version / 1000) + "." +
@@ -47,7 +41,7 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
   description.event_kinds = {ONNXIFI_SDK_NATIVE_EVENT_CUDA};
   description.backend_properties = {ONNXIFI_BACKEND_CUDA_STREAM};
   plugin::AnswerIdentity(info.uuid, /*luid=*/{},
-                         plugin::PciAddress{info.pci_domain, info.pci_bus, info.pci_device},
+                         device::PciAddress{info.pci_domain, info.pci_bus, info.pci_device},
                          description);
   description.more.emplace_back(ONNXIFI_BACKEND_CUDA_INDEX, static_cast<uint64_t>(info.index));
   const std::pair<onnxBackendInfo, uint64_t> rates[] = {
@@ -67,39 +61,13 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
   return description;
 }
 
-// "a, b" of the clauses.
-std::string Join(const std::vector<std::string>& clauses) {
-  std::string text;
-  for (const std::string& clause : clauses) text += (text.empty() ? "" : ", ") + clause;
-  return text;
-}
-
-class Hardware : public plugin::Hardware {
+class Hardware final : public plugin::DriverHardware<DeviceInfo> {
  public:
+  Hardware()
+      : DriverHardware({.no_device = "The CUDA driver has no device.",
+                        .none_is_fit = "No CUDA device is fit"}) {}
+
   std::string plugin_name() const override { return "cuda"; }
-
-  std::vector<plugin::DeviceDescription> Enumerate() override {
-    const base::Status found = Find();
-    if (!found.ok()) {
-      absence_ = std::string(found.sentence());
-    } else if (devices_.left_out.empty()) {
-      absence_ = "The CUDA driver has no device.";
-    } else {
-      absence_ = "No CUDA device is fit: " + Join(devices_.left_out) + ".";
-    }
-    std::vector<plugin::DeviceDescription> descriptions;
-    for (const DeviceInfo& info : devices_.fit) {
-      descriptions.push_back(Describe(info));
-      selectors_.push_back(std::make_unique<codegen::Selector>(info.capabilities, info.tuning));
-    }
-    return descriptions;
-  }
-
-  std::string absence() const override { return absence_; }
-
-  const device::Selector& selector(int index) const override {
-    return *selectors_[static_cast<size_t>(index)];
-  }
 
   base::Result<std::unique_ptr<device::Device>> Open(
       int index, const abi::BackendProperties& properties) override {
@@ -111,8 +79,7 @@ class Hardware : public plugin::Hardware {
     }
     ONNXIFI_ASSIGN_OR_RETURN(
         std::unique_ptr<Device> device,
-        Device::Open(api_, compiler_api_, devices_.fit[static_cast<size_t>(index)],
-                     base::CacheFolder(), stream));
+        Device::Open(api_, compiler_api_, info(index), base::CacheFolder(), stream));
     return std::unique_ptr<device::Device>(std::move(device));
   }
 
@@ -121,7 +88,7 @@ class Hardware : public plugin::Hardware {
   }
 
  private:
-  base::Status Find() {
+  base::Result<Found> Find() override {
     const char* const compile_for = secure_getenv("ONNXIFI_CUDA_COMPILE_FOR");
     const bool compiles_only = compile_for != nullptr && *compile_for != '\0';
     if (compiles_only) {
@@ -134,17 +101,18 @@ class Hardware : public plugin::Hardware {
     base::Result<CompilerApi> compiler = LoadCompilerApi();
     if (!compiler.ok() && !compiles_only) compiler = FindKeptCompiler(folder, compiler.status());
     ONNXIFI_ASSIGN_OR_RETURN(compiler_api_, std::move(compiler));
-    ONNXIFI_ASSIGN_OR_RETURN(devices_, FindDevices(api_));
-    if (compiler_api_.kept_major > 0) KeepDevicesWithKernels(folder, devices_);
-    for (DeviceInfo& info : devices_.fit) info.is_compiled_for_only = compiles_only;
-    return base::Ok();
+    ONNXIFI_ASSIGN_OR_RETURN(FoundDevices found, FindDevices(api_));
+    if (compiler_api_.kept_major > 0) KeepDevicesWithKernels(folder, found);
+    for (DeviceInfo& info : found.fit) info.is_compiled_for_only = compiles_only;
+    return Found{std::move(found.fit), std::move(found.left_out)};
   }
 
-  std::string absence_;
+  plugin::DeviceDescription Describe(const DeviceInfo& info) const override {
+    return cuda::Describe(info);
+  }
+
   Api api_;
   CompilerApi compiler_api_;
-  FoundDevices devices_;
-  std::vector<std::unique_ptr<codegen::Selector>> selectors_;
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "backends/core/codegen/recipe.h"
 #include "backends/opencl/queue.h"
 
 namespace onnxifi::opencl {
@@ -20,10 +19,6 @@ base::Result<std::unique_ptr<Device>> Device::Open(const Api& api, const DeviceI
 
 base::Result<std::unique_ptr<device::Queue>> Device::NewQueue() {
   return std::unique_ptr<device::Queue>(std::make_unique<Queue>(*runtime_, memory_));
-}
-
-base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
-  return static_cast<const codegen::Recipe&>(recipe).Build(services_);
 }
 
 }  // namespace onnxifi::opencl

@@ -12,6 +12,7 @@
 
 #include "backends/core/codegen/expression.h"
 #include "backends/core/codegen/tuning.h"
+#include "backends/core/device/pci_address.h"
 #include "backends/opencl/api.h"
 
 namespace onnxifi::opencl {
@@ -29,12 +30,7 @@ struct DeviceInfo {
   // What physical device it is, where the driver tells: 16 and 8 bytes, else empty.
   std::vector<uint8_t> uuid;
   std::vector<uint8_t> luid;
-  struct PciAddress {
-    uint32_t domain = 0;
-    uint32_t bus = 0;
-    uint32_t device = 0;
-  };
-  std::optional<PciAddress> pci_address;
+  std::optional<device::PciAddress> pci_address;
   uint64_t memory_bytes = 0;
   uint64_t largest_allocation_bytes = 0;
   // The device's memory is the host's.

@@ -5,24 +5,19 @@
 #include <onnx/onnxifi.h>
 #include <onnxifi/sdk.h>
 
-#include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/core/base/cache_folder.h"
-#include "backends/core/codegen/selector.h"
 #include "backends/core/plugin/device_identity.h"
-#include "backends/core/plugin/hardware.h"
+#include "backends/core/plugin/driver_hardware.h"
 #include "backends/opencl/device.h"
 #include "backends/opencl/driver.h"
 
 namespace onnxifi::opencl {
 namespace {
-
-// The interface's limit for a backend's name, less its zero.
-constexpr size_t kMaxNameBytes = 49;
 
 onnxEnum TypeOf(const DeviceInfo& info) {
   if ((info.type & CL_DEVICE_TYPE_GPU) != 0) return ONNXIFI_DEVICE_TYPE_GPU;
@@ -34,7 +29,6 @@ onnxEnum TypeOf(const DeviceInfo& info) {
 plugin::DeviceDescription Describe(const DeviceInfo& info) {
   plugin::DeviceDescription description;
   description.name = "OpenCL on " + info.platform_name;
-  description.name.resize(std::min(description.name.size(), kMaxNameBytes));
   description.vendor = "ONNXIFI SDK";
   description.version =
       std::string(ONNXIFI_SDK_VERSION) + " with " + info.platform_name + " " + info.driver_version;
@@ -51,11 +45,7 @@ plugin::DeviceDescription Describe(const DeviceInfo& info) {
       {ONNXIFI_BACKEND_OPENCL_PLATFORM_ID, abi::InfoValue(static_cast<void*>(info.platform))},
       {ONNXIFI_BACKEND_OPENCL_DEVICE_ID, abi::InfoValue(static_cast<void*>(info.id))},
   };
-  std::optional<plugin::PciAddress> pci;
-  if (info.pci_address) {
-    pci = {info.pci_address->domain, info.pci_address->bus, info.pci_address->device};
-  }
-  plugin::AnswerIdentity(info.uuid, info.luid, pci, description);
+  plugin::AnswerIdentity(info.uuid, info.luid, info.pci_address, description);
   return description;
 }
 
@@ -79,35 +69,19 @@ base::Result<Shared> SharedOf(const abi::BackendProperties& properties) {
   return shared;
 }
 
-class Hardware : public plugin::Hardware {
+class Hardware final : public plugin::DriverHardware<DeviceInfo> {
  public:
+  Hardware()
+      : DriverHardware({.no_device = "No OpenCL platform has a device that can compile kernels.",
+                        .none_is_fit = {}}) {}
+
   std::string plugin_name() const override { return "opencl"; }
-
-  std::vector<plugin::DeviceDescription> Enumerate() override {
-    const base::Status found = Find();
-    absence_ = found.ok() ? "No OpenCL platform has a device that can compile kernels."
-                          : std::string(found.sentence());
-    if (!found.ok()) return {};
-    std::vector<plugin::DeviceDescription> descriptions;
-    for (const DeviceInfo& info : devices_) {
-      descriptions.push_back(Describe(info));
-      selectors_.push_back(std::make_unique<codegen::Selector>(info.capabilities, info.tuning));
-    }
-    return descriptions;
-  }
-
-  std::string absence() const override { return absence_; }
-
-  const device::Selector& selector(int index) const override {
-    return *selectors_[static_cast<size_t>(index)];
-  }
 
   base::Result<std::unique_ptr<device::Device>> Open(
       int index, const abi::BackendProperties& properties) override {
     ONNXIFI_ASSIGN_OR_RETURN(const Shared shared, SharedOf(properties));
-    ONNXIFI_ASSIGN_OR_RETURN(
-        std::unique_ptr<Device> device,
-        Device::Open(api_, devices_[static_cast<size_t>(index)], base::CacheFolder(), shared));
+    ONNXIFI_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                             Device::Open(api_, info(index), base::CacheFolder(), shared));
     return std::unique_ptr<device::Device>(std::move(device));
   }
 
@@ -116,16 +90,17 @@ class Hardware : public plugin::Hardware {
   }
 
  private:
-  base::Status Find() {
+  base::Result<Found> Find() override {
     ONNXIFI_ASSIGN_OR_RETURN(api_, LoadApi(kLoaderLibrary));
-    ONNXIFI_ASSIGN_OR_RETURN(devices_, FindDevices(api_));
-    return base::Ok();
+    ONNXIFI_ASSIGN_OR_RETURN(std::vector<DeviceInfo> devices, FindDevices(api_));
+    return Found{std::move(devices), {}};
   }
 
-  std::string absence_;
+  plugin::DeviceDescription Describe(const DeviceInfo& info) const override {
+    return opencl::Describe(info);
+  }
+
   Api api_;
-  std::vector<DeviceInfo> devices_;
-  std::vector<std::unique_ptr<codegen::Selector>> selectors_;
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <utility>
 
-#include "backends/core/codegen/recipe.h"
 #include "backends/vulkan/queue.h"
 
 namespace onnxifi::vulkan {
@@ -26,10 +25,6 @@ base::Result<std::unique_ptr<Device>> Device::Share(const Instance& instance,
 
 base::Result<std::unique_ptr<device::Queue>> Device::NewQueue() {
   return std::unique_ptr<device::Queue>(std::make_unique<Queue>(*runtime_, heap_, loading_));
-}
-
-base::Result<std::unique_ptr<device::Kernel>> Device::Build(const device::Recipe& recipe) {
-  return static_cast<const codegen::Recipe&>(recipe).Build(services_);
 }
 
 }  // namespace onnxifi::vulkan

@@ -11,9 +11,8 @@
 #include <utility>
 
 #include "backends/core/base/cache_folder.h"
-#include "backends/core/codegen/binary_cache.h"
+#include "backends/core/codegen/compiling_device.h"
 #include "backends/core/codegen/kernel_launch.h"
-#include "backends/core/codegen/selector.h"
 #include "backends/core/device/device.h"
 #include "backends/core/device/host_threads.h"
 #include "backends/vulkan/driver.h"
@@ -26,7 +25,7 @@
 
 namespace onnxifi::vulkan {
 
-class Device final : public device::Device {
+class Device final : public codegen::CompilingDevice {
  public:
   // As Runtime::Open.
   static base::Result<std::unique_ptr<Device>> Open(
@@ -39,22 +38,6 @@ class Device final : public device::Device {
 
   device::Memory& memory() override { return memory_; }
   base::Result<std::unique_ptr<device::Queue>> NewQueue() override;
-  base::Result<device::Selection> Select(const device::Facts& facts) const override {
-    return selector_.Select(facts);
-  }
-  bool PrefersWinograd(const device::Facts& facts) const override {
-    return selector_.PrefersWinograd(facts);
-  }
-  bool PrefersAttention(const device::Facts& facts) const override {
-    return selector_.PrefersAttention(facts);
-  }
-  bool PrefersRecurrent(const device::Facts& facts) const override {
-    return selector_.PrefersRecurrent(facts);
-  }
-  bool PrefersNarrowOperands(const device::Facts& facts) const override {
-    return selector_.PrefersNarrowOperands(facts);
-  }
-  base::Result<std::unique_ptr<device::Kernel>> Build(const device::Recipe& recipe) override;
 
   // Kernels are compiled on all threads.
   device::Parallel* parallel() override { return &threads_; }
@@ -63,10 +46,8 @@ class Device final : public device::Device {
 
   const std::string& name() const { return runtime_->info().name; }
 
-  // For tests: distinct kernels, those of them that were compiled from source, pieces of memory
-  // made, allocations of the driver's and bytes of staging memory that exist.
-  int64_t kernel_count() const { return services_.kernels.kernel_count(); }
-  int64_t compiled_count() const { return services_.kernels.compiled_count(); }
+  // For tests: pieces of memory made, allocations of the driver's and bytes of staging memory that
+  // exist.
   int64_t buffer_count() const { return heap_.piece_count(); }
   int64_t block_count() const { return heap_.block_count(); }
   int64_t staging_bytes() const { return heap_.staging_bytes(); }
@@ -74,20 +55,18 @@ class Device final : public device::Device {
 
  private:
   Device(std::unique_ptr<Runtime> runtime, const std::filesystem::path& cache_folder)
-      : runtime_(std::move(runtime)),
-        selector_(runtime_->info().capabilities, runtime_->info().tuning),
+      : CompilingDevice(runtime->info().capabilities, runtime->info().tuning),
+        runtime_(std::move(runtime)),
         heap_(*runtime_),
         loading_(*runtime_, heap_),
         memory_(heap_, loading_),
         driver_(*runtime_, heap_, loading_),
-        services_(driver_, memory_, codegen::BinaryCache(cache_folder, kMaxCacheBytes)) {}
+        services_(driver_, memory_, KernelsIn(cache_folder)) {}
 
-  // A kernel takes some ten thousand bytes.
-  static constexpr int64_t kMaxCacheBytes = int64_t{256} << 20;
+  codegen::Services& services() override { return services_; }
 
   device::HostThreads threads_;
   const std::unique_ptr<Runtime> runtime_;
-  const codegen::Selector selector_;
   Heap heap_;
   Loading loading_;
   Memory memory_;

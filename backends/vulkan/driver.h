@@ -15,6 +15,7 @@
 
 #include "backends/core/codegen/expression.h"
 #include "backends/core/codegen/tuning.h"
+#include "backends/core/device/pci_address.h"
 #include "backends/vulkan/api.h"
 #include "backends/vulkan/features.h"
 #include "backends/vulkan/float_mode.h"
@@ -64,12 +65,7 @@ struct DeviceInfo {
   std::array<uint8_t, VK_UUID_SIZE> uuid{};
   std::array<uint8_t, VK_UUID_SIZE> driver_uuid{};
   std::optional<std::array<uint8_t, VK_LUID_SIZE>> luid;
-  struct PciAddress {
-    uint32_t domain = 0;
-    uint32_t bus = 0;
-    uint32_t device = 0;
-  };
-  std::optional<PciAddress> pci_address;
+  std::optional<device::PciAddress> pci_address;
   Features features;  // that it has, or was made with
   uint32_t queue_family = 0;
   // 0 in timestamp_bits: the queue tells no times.

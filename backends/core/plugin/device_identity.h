@@ -14,15 +14,10 @@
 #include <string>
 #include <string_view>
 
+#include "backends/core/device/pci_address.h"
 #include "backends/core/plugin/hardware.h"
 
 namespace onnxifi::plugin {
-
-struct PciAddress {
-  uint32_t domain = 0;
-  uint32_t bus = 0;
-  uint32_t device = 0;
-};
 
 // Two hexadecimal digits per byte.
 inline std::string HexText(std::span<const uint8_t> bytes) {
@@ -37,7 +32,7 @@ inline std::string HexText(std::span<const uint8_t> bytes) {
 
 // Adds the answers. An empty UUID or LUID is one that is not told.
 inline void AnswerIdentity(std::span<const uint8_t> uuid, std::span<const uint8_t> luid,
-                           const std::optional<PciAddress>& pci_address,
+                           const std::optional<device::PciAddress>& pci_address,
                            DeviceDescription& description) {
   auto& more = description.more;
   if (!uuid.empty()) more.emplace_back(ONNXIFI_SDK_BACKEND_DEVICE_UUID, HexText(uuid));

@@ -25,7 +25,7 @@ namespace onnxifi::plugin {
 
 // Answers to onnxGetBackendInfo that differ between devices; the kit answers the others.
 struct DeviceDescription {
-  std::string name;  // product name without the vendor, at most 49 bytes
+  std::string name;  // product name without the vendor; the kit tells its first 49 bytes
   std::string vendor;
   std::string version;  // of the software, unique to a release
   std::string device;   // model name of the device

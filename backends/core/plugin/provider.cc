@@ -31,6 +31,9 @@ using base::Code;
 using base::Result;
 using base::Status;
 
+// The interface's limit for a backend's name, less its zero.
+constexpr size_t kMaxNameBytes = 49;
+
 ops::Carrier CarrierOf(bool takes_values) {
   return takes_values ? ops::Carrier::kValues : ops::Carrier::kDescriptors;
 }
@@ -332,7 +335,7 @@ class PluginBackendId : public abi::BackendId {
         ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS;
     switch (query) {
       case ONNXIFI_BACKEND_NAME:
-        return InfoValue(description_.name);
+        return InfoValue(description_.name.substr(0, kMaxNameBytes));
       case ONNXIFI_BACKEND_VENDOR:
         return InfoValue(description_.vendor);
       case ONNXIFI_BACKEND_VERSION:
