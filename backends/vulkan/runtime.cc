@@ -56,18 +56,22 @@ Status Runtime::MakeObjects() {
             "create a pipeline layout"));
   layout_ = {device_, layout, functions_.DestroyPipelineLayout};
 
-  VkSemaphoreTypeCreateInfo type_info{};
-  type_info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
-  type_info.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-  VkSemaphoreCreateInfo semaphore_info{};
-  semaphore_info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
-  semaphore_info.pNext = &type_info;
-  VkSemaphore semaphore = VK_NULL_HANDLE;
-  ONNXIFI_RETURN_IF_ERROR(
-      Check(functions_.CreateSemaphore(device_, &semaphore_info, nullptr, &semaphore),
-            "create a semaphore"));
+  ONNXIFI_ASSIGN_OR_RETURN(VkSemaphore semaphore, NewSemaphore());
   timeline_ = {device_, semaphore, functions_.DestroySemaphore};
   return base::Ok();
+}
+
+base::Result<VkSemaphore> Runtime::NewSemaphore() const {
+  VkSemaphoreTypeCreateInfo type{};
+  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+  create.pNext = &type;
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  ONNXIFI_RETURN_IF_ERROR(Check(functions_.CreateSemaphore(device_, &create, nullptr, &semaphore),
+                                "create a semaphore"));
+  return semaphore;
 }
 
 Status Runtime::OpenDevice() {

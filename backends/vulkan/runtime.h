@@ -47,6 +47,9 @@ class Runtime {
   static constexpr uint32_t kPushBytes = 128;
   Retirement& retirement() { return retirement_; }
 
+  // A timeline semaphore at 0, the receiver's to destroy.
+  base::Result<VkSemaphore> NewSemaphore() const;
+
   // As api.h; remembers that the device is lost.
   base::Status Check(VkResult result, std::string_view doing) const;
   // Puts recorded commands behind all that was submitted before. The number to wait for.

@@ -54,20 +54,6 @@ Status Semaphores::LoadFunctions() {
                 runtime_.info().name + " has no function that signals a semaphore.");
 }
 
-Result<VkSemaphore> Semaphores::NewSemaphore() const {
-  VkSemaphoreTypeCreateInfo type{};
-  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
-  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
-  VkSemaphoreCreateInfo create{};
-  create.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
-  create.pNext = &type;
-  VkSemaphore semaphore = VK_NULL_HANDLE;
-  ONNXIFI_RETURN_IF_ERROR(runtime_.Check(
-      runtime_.api().CreateSemaphore(runtime_.device(), &create, nullptr, &semaphore),
-      "create a semaphore"));
-  return semaphore;
-}
-
 Result<Semaphores::Made> Semaphores::Make() {
   SemaphoreApi api;
   {
@@ -75,7 +61,7 @@ Result<Semaphores::Made> Semaphores::Make() {
     ONNXIFI_RETURN_IF_ERROR(LoadFunctions());
     api = api_;
   }
-  ONNXIFI_ASSIGN_OR_RETURN(VkSemaphore semaphore, NewSemaphore());
+  ONNXIFI_ASSIGN_OR_RETURN(VkSemaphore semaphore, runtime_.NewSemaphore());
   return Made{semaphore, [api, device = runtime_.device(), semaphore](const Status& status) {
                 static_cast<void>(Signal(api, device, semaphore, status.ok() ? kReached : kFailed));
               }};
@@ -84,7 +70,7 @@ Result<Semaphores::Made> Semaphores::Make() {
 Status Semaphores::Start() {
   if (thread_.joinable()) return base::Ok();
   ONNXIFI_RETURN_IF_ERROR(LoadFunctions());
-  ONNXIFI_ASSIGN_OR_RETURN(VkSemaphore wake, NewSemaphore());
+  ONNXIFI_ASSIGN_OR_RETURN(VkSemaphore wake, runtime_.NewSemaphore());
   wake_ = {runtime_.device(), wake, runtime_.api().DestroySemaphore};
   thread_ = std::thread([this] { Loop(); });
   return base::Ok();

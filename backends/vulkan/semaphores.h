@@ -60,8 +60,7 @@ class Semaphores {
   };
 
   base::Status LoadFunctions();  // with the mutex held
-  base::Result<VkSemaphore> NewSemaphore() const;
-  base::Status Start();  // with the mutex held
+  base::Status Start();          // with the mutex held
   void Loop();
   // Takes out what is reached, or all of it after a `fault`.
   void TellReached(const base::Status& fault);

@@ -165,10 +165,7 @@ Status Stream::Prepare(std::span<const Use> uses) {
   });
   if (is_awaited) ONNXIFI_RETURN_IF_ERROR(Finish());
   ONNXIFI_RETURN_IF_ERROR(Begin());
-  if (hazards_.Add(uses)) {
-    ++barrier_count_;
-    Barrier(kWork, kWork, kWrites, kAll);
-  }
+  if (hazards_.Add(uses)) Barrier(kWork, kWork, kWrites, kAll);
   batch_->kept_in_use = batch_->kept.size();
   return base::Ok();
 }

@@ -73,8 +73,7 @@ class Stream {
   // Not ok once commands were put in that Finish could not have carried out.
   const base::Status& lost() const { return lost_; }
 
-  // Barriers and submissions so far, for tests.
-  int64_t barrier_count() const { return barrier_count_; }
+  // Submissions so far.
   int64_t submission_count() const { return submission_count_; }
 
  private:
@@ -158,7 +157,6 @@ class Stream {
   std::vector<Arrival> arrivals_;
   std::vector<Use> awaited_;  // what the host reads where it lies, at Finish
   base::Status lost_;
-  int64_t barrier_count_ = 0;
   int64_t submission_count_ = 0;
 };
 
