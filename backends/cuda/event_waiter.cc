@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "backends/core/base/start_thread.h"
+
 namespace onnxifi::cuda {
 
 using base::Code;
@@ -52,7 +54,9 @@ Status EventWaiter::WhenComplete(CUevent event, OnDone done) {
       runtime_.Do(kDoing, [&] { return api.StreamWaitEvent(stream, event, 0); }));
   {
     const std::lock_guard lock(mutex_);
-    if (!thread_.joinable()) thread_ = std::thread([this] { Loop(); });
+    if (!thread_.joinable()) {
+      ONNXIFI_ASSIGN_OR_RETURN(thread_, base::StartThread("waits for events", [this] { Loop(); }));
+    }
     awaited_.push_back({std::move(owned), Clock::now(), std::move(done)});
   }
   changed_.notify_all();

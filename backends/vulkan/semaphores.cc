@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/core/base/start_thread.h"
+
 namespace onnxifi::vulkan {
 namespace {
 
@@ -72,7 +74,7 @@ Status Semaphores::Start() {
   ONNXIFI_RETURN_IF_ERROR(LoadFunctions());
   ONNXIFI_ASSIGN_OR_RETURN(VkSemaphore wake, runtime_.NewSemaphore());
   wake_ = {runtime_.device(), wake, runtime_.api().DestroySemaphore};
-  thread_ = std::thread([this] { Loop(); });
+  ONNXIFI_ASSIGN_OR_RETURN(thread_, base::StartThread("waits for semaphores", [this] { Loop(); }));
   return base::Ok();
 }
 

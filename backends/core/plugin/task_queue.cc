@@ -5,13 +5,12 @@
 #include "backends/core/plugin/task_queue.h"
 
 #include <algorithm>
-#include <string>
-#include <system_error>
 #include <utility>
+
+#include "backends/core/base/start_thread.h"
 
 namespace onnxifi::plugin {
 
-using base::Code;
 using base::Status;
 
 void TaskQueue::Put(std::shared_ptr<Task> task) {
@@ -81,13 +80,8 @@ Worker::~Worker() {
 Status Worker::Start() {
   std::lock_guard lock(mutex_);
   if (thread_.joinable()) return base::Ok();
-  try {
-    thread_ = std::thread([tasks = tasks_] { tasks->CarryAll(); });
-  } catch (const std::system_error& error) {
-    return Status(
-        Code::kNoSystemResources,
-        std::string("The thread that runs graphs cannot be started: ") + error.what() + ".");
-  }
+  ONNXIFI_ASSIGN_OR_RETURN(
+      thread_, base::StartThread("runs graphs", [tasks = tasks_] { tasks->CarryAll(); }));
   return base::Ok();
 }
 
