@@ -28,14 +28,6 @@ int64_t Times(int64_t a, int64_t b) { return __builtin_mul_overflow(a, b, &a) ? 
 // Rounds of loops that an item may do in all, so that no driver minds.
 constexpr int64_t kMaxRounds = 49152;
 
-// Keys that a group takes in one start, in blocks of `block`: an item does so many rounds for each
-// of them, and for each piece of `depth` of the scores.
-int64_t KeysAtOnce(int64_t width, int64_t block, int64_t rounds, int64_t depth,
-                   int64_t rounds_of_piece) {
-  rounds += Blocks(width, depth) * rounds_of_piece;
-  return block * std::max<int64_t>(1, kMaxRounds / rounds);
-}
-
 // Binds a step.
 class AttentionBinding {
  public:
@@ -77,8 +69,8 @@ class AttentionBinding {
     const auto* block = std::begin(kAttentionFewRowBlocks);
     while (block->rows < std::min(shared_rows_, kMaxFewRows)) ++block;
     if (values_ > block->columns) ++block;
-    const int64_t at_once = KeysAtOnce(width_, kAttentionFewRowKeys, /*rounds=*/512,
-                                       kAttentionFewRowDepth, /*rounds_of_piece=*/128);
+    const int64_t at_once = KeysAtOnce(kAttentionFewRowKeys, /*rounds=*/512, kAttentionFewRowDepth,
+                                       /*rounds_of_piece=*/128);
     // Groups enough for any device.
     constexpr int64_t kManyGroups = 1024;
     Cut(*block, kAttentionFewRowKeys, kManyGroups, at_once);
@@ -94,7 +86,7 @@ class AttentionBinding {
     const auto* block = std::begin(kAttentionManyRowBlocks);
     if (values_ > block->columns) ++block;
     const auto number = static_cast<int>(block - std::begin(kAttentionManyRowBlocks));
-    const int64_t at_once = KeysAtOnce(width_, kAttentionManyRowKeys, /*rounds=*/400,
+    const int64_t at_once = KeysAtOnce(kAttentionManyRowKeys, /*rounds=*/400,
                                        kAttentionManyRowDepth, /*rounds_of_piece=*/64);
     constexpr int64_t kManyGroups = 512;
     const Products products = FindProducts();
@@ -124,6 +116,13 @@ class AttentionBinding {
     }
     sequence.scratch_bytes[0] = groups_ * carried * static_cast<int64_t>(sizeof(float));
     return sequence;
+  }
+
+  // Keys that a group takes in one start, in blocks of `block`: an item does so many rounds for
+  // each of them, and for each piece of `depth` of the scores.
+  int64_t KeysAtOnce(int64_t block, int64_t rounds, int64_t depth, int64_t rounds_of_piece) const {
+    rounds += Blocks(width_, depth) * rounds_of_piece;
+    return block * std::max<int64_t>(1, std::min(kMaxRounds, capabilities_.most_rounds) / rounds);
   }
 
   // Cuts the step into blocks, and the keys into parts, so that there are `wanted` groups; no part

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -26,8 +27,8 @@ class SplitTest : public codegen::StepTest {
  protected:
   void SetUp() override { Open({}); }
 
-  // Devices of these rules for the device "a".
-  void Open(const std::string& rules) {
+  // Devices of these rules for the device "a", whose items do so many rounds of loops.
+  void Open(const std::string& rules, int64_t most_rounds = INT64_MAX) {
     const auto api = LoadApi();
     if (!api.ok()) GTEST_SKIP() << api.status().Text();
     const auto compiler_api = LoadCompilerApi();
@@ -38,6 +39,7 @@ class SplitTest : public codegen::StepTest {
     const auto open = [&](const std::string& more) {
       EXPECT_TRUE(AddRules(more, "a", info.tuning).ok());
       info.tuning.Describe(info.capabilities);
+      info.capabilities.most_rounds = most_rounds;
       return *Device::Open(*api, *compiler_api, info, std::filesystem::path());
     };
     plain_ = open(rules);
