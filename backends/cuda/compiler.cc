@@ -122,8 +122,8 @@ Result<Compiler> Compiler::Create(const CompilerApi& api, int architecture,
 Result<std::vector<std::byte>> Compiler::Compile(const std::string& source) const {
   if (api_.kept_major > 0) {
     return Status(Code::kInternalError,
-                  "The cache folder has no such kernel, and NVRTC, which would compile it, cannot "
-                  "be opened.");
+                  "The cache folder has no such kernel that can be used, and NVRTC, which would "
+                  "compile it, cannot be opened.");
   }
   const auto check = [&](nvrtcResult result, const char* doing) {
     if (result == NVRTC_SUCCESS) return base::Ok();

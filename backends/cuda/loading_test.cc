@@ -129,8 +129,8 @@ TEST_F(LoadingTest, KeptKernelsServeWithoutACompiler) {
     if (entry.path().extension() == ".bin") fs::remove(entry);
   }
   EXPECT_THAT(Run(cache, "--device cuda" + model),
-              HasSubstr("The cache folder has no such kernel, and NVRTC, which would compile it, "
-                        "cannot be opened."));
+              HasSubstr("The cache folder has no such kernel that can be used, and NVRTC, which "
+                        "would compile it, cannot be opened."));
 }
 
 TEST_F(LoadingTest, TheOlderCompilerServes) {

@@ -222,6 +222,21 @@ TEST_F(KernelLaunchTest, ABinaryOfAnotherDriverIsNoneAndOneThatIsRefusedIsMadeAn
   EXPECT_EQ(cache.compiled_count(), 1);
 }
 
+// As on a machine without a compiler, which has the kernels of another one and cannot make them.
+TEST_F(KernelLaunchTest, ABinaryThatIsRefusedStaysWhereNothingCanBeCompiled) {
+  FakeDriver driver;
+  ASSERT_TRUE(KernelCache(driver, BinaryCache(folder_, 1 << 20)).Get("one").ok());
+  driver.takes_no_binaries = driver.refuses = true;
+  const auto refused = KernelCache(driver, BinaryCache(folder_, 1 << 20)).Get("one");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().Text(), testing::AllOf(HasSubstr("The driver is another."),
+                                                      HasSubstr("The compiler refuses.")));
+  driver.takes_no_binaries = false;
+  KernelCache cache(driver, BinaryCache(folder_, 1 << 20));
+  EXPECT_TRUE(cache.Get("one").ok());
+  EXPECT_EQ(cache.compiled_count(), 0);
+}
+
 TEST_F(KernelLaunchTest, WhatTheCompilerRefusesIsNotKept) {
   FakeDriver driver;
   KernelCache cache(driver, BinaryCache(folder_, 1 << 20));
