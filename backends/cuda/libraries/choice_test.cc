@@ -6,9 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -21,6 +23,7 @@
 #include "backends/core/codegen/binary_cache.h"
 #include "backends/core/codegen/testing/tiled_fixture.h"
 #include "backends/cuda/device.h"
+#include "backends/cuda/libraries/library_host.h"
 #include "backends/cuda/libraries/measured_choices.h"
 #include "backends/cuda/testing/emulated/control.h"
 #include "backends/cuda/testing/story.h"
@@ -159,6 +162,59 @@ TEST_F(ChoiceTest, TheAnswerIsKeptInTheProcess) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(emulated_cublaslt_call_count("Matmul"), 2 * multiplied);
+}
+
+// The queues of a device, and nothing else of it.
+class QueueHost final : public LibraryHost {
+ public:
+  explicit QueueHost(device::Device& device) : device_(device) {}
+  bool IsReal() const override { return true; }
+  base::Result<std::unique_ptr<device::Queue>> NewQueue() const override {
+    return device_.NewQueue();
+  }
+  base::Status Do(std::string_view /*doing*/,
+                  const std::function<base::Status()>& call) const override {
+    return call();
+  }
+  base::Status Put(device::Queue& /*queue*/, std::string_view /*doing*/,
+                   std::span<const device::MemoryUse> /*uses*/,
+                   const std::function<base::Status(CUstream)>& call) const override {
+    return call(nullptr);
+  }
+
+ private:
+  device::Device& device_;
+};
+
+class NoKernel final : public device::BoundKernel {
+ public:
+  base::Status Enqueue(device::Queue& /*queue*/, device::Addresses /*addresses*/) const override {
+    return base::Ok();
+  }
+};
+
+// The answers that were asked for last are kept, and there are never more of them.
+TEST_F(ChoiceTest, SoManyAnswersAreKeptInTheProcess) {
+  const QueueHost host(*device_);
+  const MeasuredChoices choices(host, codegen::BinaryCache({}, 0), /*most_answers=*/2);
+  const RandomStep step = Product();
+  const device::BoundStep bound = device::Bind(step.program, step.program.steps[0], step.dims);
+  const NoKernel kernel;
+  const std::vector<MeasuredChoices::Runner> runners = {{"one", &kernel}, {"other", &kernel}};
+  const std::vector<std::byte*> constants(step.program.buffers.size());
+  const auto measure = [&](std::string_view key) {
+    const auto choice = choices.Measure(key, bound, constants, device_->memory(), runners);
+    EXPECT_TRUE(choice.ok()) << choice.status().Text();
+  };
+  measure("a");
+  measure("b");
+  EXPECT_TRUE(choices.Find("a"));
+  measure("c");
+  EXPECT_TRUE(choices.Find("a"));
+  EXPECT_FALSE(choices.Find("b"));
+  EXPECT_TRUE(choices.Find("c"));
+  measure("c");
+  EXPECT_TRUE(choices.Find("a"));
 }
 
 // The same product, in a program that may have another expression before it.

@@ -151,11 +151,25 @@ std::string DescribeStep(const device::BoundStep& step) {
   return text;
 }
 
+const MeasuredChoices::Choice* MeasuredChoices::FindMeasured(std::string_view key) const {
+  const auto known = measured_.find(key);
+  if (known == measured_.end()) return nullptr;
+  known->second.asked = ++questions_;
+  return &known->second.choice;
+}
+
+void MeasuredChoices::Keep(std::string_view key, const Choice& choice) const {
+  if (measured_.size() >= most_answers_ && !measured_.contains(key)) {
+    measured_.erase(std::ranges::min_element(
+        measured_, {}, [](const auto& answer) { return answer.second.asked; }));
+  }
+  measured_.insert_or_assign(std::string(key), Answer{choice, ++questions_});
+}
+
 std::optional<MeasuredChoices::Choice> MeasuredChoices::Find(std::string_view key) const {
   {
     const std::lock_guard lock(measuring_);
-    const auto known = measured_.find(key);
-    if (known != measured_.end()) return known->second;
+    if (const Choice* const known = FindMeasured(key)) return *known;
   }
   const std::optional<std::vector<std::byte>> kept = files_.Find(key);
   if (!kept) return std::nullopt;
@@ -172,10 +186,9 @@ Result<MeasuredChoices::Choice> MeasuredChoices::Measure(std::string_view key,
                                                          std::span<const Runner> runners) const {
   using Clock = device::TimedQueue::Clock;
   const std::lock_guard lock(measuring_);
-  const auto known = measured_.find(key);
-  if (known != measured_.end() &&
-      std::ranges::find(runners, known->second.name, &Runner::name) != runners.end()) {
-    return known->second;
+  const Choice* const known = FindMeasured(key);
+  if (known != nullptr && std::ranges::find(runners, known->name, &Runner::name) != runners.end()) {
+    return *known;
   }
   ONNXIFI_ASSIGN_OR_RETURN(const std::unique_ptr<device::Queue> queue, host_.NewQueue());
   auto* const timed = dynamic_cast<device::TimedQueue*>(queue.get());
@@ -214,7 +227,7 @@ Result<MeasuredChoices::Choice> MeasuredChoices::Measure(std::string_view key,
   }
   const std::string kept = choice.name + "\n" + choice.times;
   files_.Store(key, std::as_bytes(std::span(kept)));
-  measured_.insert_or_assign(std::string(key), choice);
+  Keep(key, choice);
   return choice;
 }
 

@@ -6,6 +6,8 @@
 #ifndef ONNXIFI_BACKENDS_CUDA_LIBRARIES_MEASURED_CHOICES_H_
 #define ONNXIFI_BACKENDS_CUDA_LIBRARIES_MEASURED_CHOICES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -33,9 +35,12 @@ class MeasuredChoices {
     std::string times;  // as in "cuBLASLt 0.012 ms, tiled product 0.020 ms"
   };
 
-  // `host` outlives it.
-  MeasuredChoices(const LibraryHost& host, codegen::BinaryCache files)
-      : host_(host), files_(std::move(files)) {}
+  // `host` outlives it. So many answers stay in memory, those that were asked for last; the folder
+  // has the others.
+  static constexpr size_t kMostAnswers = 4096;
+  MeasuredChoices(const LibraryHost& host, codegen::BinaryCache files,
+                  size_t most_answers = kMostAnswers)
+      : host_(host), files_(std::move(files)), most_answers_(most_answers) {}
 
   // As it was kept for the key; nothing if it was not, or is damaged. Waits for a measurement.
   std::optional<Choice> Find(std::string_view key) const;
@@ -49,10 +54,20 @@ class MeasuredChoices {
                                std::span<const Runner> runners) const;
 
  private:
+  struct Answer {
+    Choice choice;
+    uint64_t asked = 0;  // when last, counted in questions
+  };
+  // Under measuring_.
+  const Choice* FindMeasured(std::string_view key) const;
+  void Keep(std::string_view key, const Choice& choice) const;
+
   const LibraryHost& host_;
   const codegen::BinaryCache files_;
+  const size_t most_answers_;
   mutable std::mutex measuring_;  // kernels that are timed at the same time disturb each other
-  mutable std::map<std::string, Choice, std::less<>> measured_;  // by key; under measuring_
+  mutable std::map<std::string, Answer, std::less<>> measured_;  // by key; under measuring_
+  mutable uint64_t questions_ = 0;
 };
 
 // All that a kernel is chosen by: types, numbers and results of a bound Contract. Equal for equal
