@@ -10,7 +10,6 @@
 // once for all of them.
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "backends/core/codegen/attention_writer.h"
@@ -28,7 +27,6 @@ constexpr int kScanners = 8;
 // Values that items have one of.
 constexpr int kItemValues = 64;
 constexpr int kSubsets = kGroupSize / kItemValues;  // of keys, in sums of values
-constexpr char kLowest[] = "FROM_BITS_f32(0xff800000u)";
 
 class FewRowsWriter final : public AttentionWriter {
  public:
@@ -48,7 +46,7 @@ class FewRowsWriter final : public AttentionWriter {
     writer_.Share(Text("f32 highest[", rows_, "]"));
     writer_.Share(Text("f32 shrinks[", rows_, "]"));
     PlaceGroup(block_, source_.form.is_grouped ? Keys::kPart : Keys::kAll);
-    writer_.Line("const f32 lowest = ", kLowest, ";");
+    writer_.Line("const f32 lowest = ", kAttentionLowest, ";");
     writer_.Line("const int across = LANE % ", kItemValues, ";");
     writer_.Line("const int subset = LANE / ", kItemValues, ";");
     writer_.Line("f32 sums[", rows_ * value_blocks_, "];");
@@ -75,40 +73,18 @@ class FewRowsWriter final : public AttentionWriter {
     writer_.Line("f32 scores[", rows_, "];");
     writer_.Line("UNROLL for (int r = 0; r < ", rows_, "; ++r) scores[r] = 0;");
     writer_.Open("for (idx depth = 0; depth < ", width_, "; depth += ", kDepth, ")");
-    Bring({.operand = 0,
-           .is_fast_last = true,
-           .slow = rows_,
-           .fast = kDepth,
-           .slow_begin = first_row_,
-           .slow_end = shared_rows_,
-           .fast_begin = "depth",
-           .fast_end = width_,
-           .array = "queries",
-           .place = [&](const std::string& row,
-                        const std::string& k) { return Text(k, " * ", rows_, " + ", row); }},
-          kGroupSize);
-    Tile keys{.operand = 1,
-              .is_fast_last = false,
-              .slow = kAttentionFewRowKeys,
-              .fast = kDepth,
-              .slow_begin = "first_key",
-              .slow_end = end_,
-              .fast_begin = "depth",
-              .fast_end = width_,
-              .array = "tile",
-              .place = [](const std::string& key, const std::string& k) {
-                return Text(key, " * ", kPitch, " + ", k);
-              }};
-    if (!HasRowsOfKeys()) {
-      std::swap(keys.slow, keys.fast);
-      std::swap(keys.slow_begin, keys.fast_begin);
-      std::swap(keys.slow_end, keys.fast_end);
-      keys.is_fast_last = true;
-      keys.place = [](const std::string& k, const std::string& key) {
-        return Text(key, " * ", kPitch, " + ", k);
-      };
-    }
-    Bring(keys, kGroupSize);
+    BringQueries(
+        rows_, kDepth,
+        [&](const std::string& row, const std::string& k) {
+          return Text(k, " * ", rows_, " + ", row);
+        },
+        kGroupSize);
+    BringKeys(
+        kAttentionFewRowKeys, kDepth,
+        [](const std::string& key, const std::string& k) {
+          return Text(key, " * ", kPitch, " + ", k);
+        },
+        kGroupSize);
     writer_.Line("BARRIER;");
     writer_.Open("for (int k = 0; k < ", kDepth, "; ++k)");
     writer_.Line("const f32 own = tile[LANE * ", kPitch, " + k];");
@@ -127,12 +103,7 @@ class FewRowsWriter final : public AttentionWriter {
     // The text of a score is long, so that this loop is not unrolled.
     writer_.Open("for (int r = 0; r < ", rows_, "; ++r)");
     const std::string row = writer_.Declare("idx", Text(first_row_, " + r"));
-    writer_.Line("f32 score = lowest;");
-    writer_.Open("if (", row, " < ", shared_rows_, " && key < ", end_, ")");
-    writer_.Line("const f32 sum = ", place, ";");
-    writer_.Line("score = ", Score(row, "key", "sum"), ";");
-    writer_.Close();
-    writer_.Line(place, " = score;");
+    WriteScore(row, "key", place);
     writer_.Close();
     writer_.Line("BARRIER;");
     writer_.Open("if (LANE < ", kScanners * rows_, ")");
@@ -177,20 +148,7 @@ class FewRowsWriter final : public AttentionWriter {
     const int keys = kAttentionFewRowKeys * kDepth / columns_;
     writer_.Open("for (int first = 0; first < ", kAttentionFewRowKeys, " && first_key + first < ",
                  end_, "; first += ", keys, ")");
-    Bring({.operand = 2,
-           .is_fast_last = true,
-           .slow = keys,
-           .fast = columns_,
-           .slow_begin = "first_key + first",
-           .slow_end = end_,
-           .fast_begin = first_value_,
-           .fast_end = values_,
-           .array = "tile",
-           .place =
-               [&](const std::string& key, const std::string& value) {
-                 return Text(key, " * ", columns_, " + ", value);
-               }},
-          kGroupSize);
+    BringValues(keys, "first", columns_, columns_, kGroupSize);
     writer_.Line("BARRIER;");
     writer_.Open("for (int k = 0; k < ", keys / kSubsets, "; ++k)");
     writer_.Line("const int of_tile = k * ", kSubsets, " + subset;");
@@ -277,7 +235,7 @@ class JoinWriter final : public AttentionWriter {
     // Items that have found anything.
     const std::string finders = writer_.Declare(
         "int", Text(parts, " < ", kGroupSize, " ? AS(int, ", parts, ") : ", kGroupSize));
-    writer_.Line("f32 highest = ", kLowest, ";");
+    writer_.Line("f32 highest = ", kAttentionLowest, ";");
     writer_.Open("for (idx part = AS(idx, LANE); part < ", parts, "; part += ", kGroupSize, ")");
     writer_.Line("const f32 score = LOAD(", states, ", (", first_part, " + part) * 2);");
     writer_.Line("highest = score > highest ? score : highest;");

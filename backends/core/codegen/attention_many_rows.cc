@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "backends/core/program/expr.h"
 
@@ -31,7 +30,6 @@ static_assert(kAttentionManyRowBlocks[0].rows == kAttentionManyRowKeys &&
               kAttentionManyRowKeys % kDepth == 0);
 // So much of the depth of queries is kept in shared memory where a group may have that.
 constexpr int kKeptDepth = 64;
-constexpr char kLowest[] = "FROM_BITS_f32(0xff800000u)";
 
 // Number `number`, an int, of what an item has, of `items` items.
 std::string PlaceOf(const std::string& number, const std::string& item, int items) {
@@ -63,7 +61,7 @@ Launch ManyRowsWriter::Write() {
   writer_.Share(Text("f32 scanned[", group_size_, "]"));
   writer_.Share(Text("f32 shrinks[", kRows, "]"));
   PlaceGroup(block_, has_ranges ? Keys::kRange : has_parts_ ? Keys::kPart : Keys::kAll);
-  writer_.Line("const f32 lowest = ", kLowest, ";");
+  writer_.Line("const f32 lowest = ", kAttentionLowest, ";");
   PlaceItem();
   // Of the softmax an item does a row, or the keys of one of several parts of it.
   writer_.Line("const int own_row = LANE % ", kRows, ";");
@@ -170,43 +168,17 @@ void ManyRowsWriter::WriteScores() {
   const std::string query_at =
       writer_.Declare("int", Text("AS(int, depth % ", query_depth_, ") * ", kPitch));
   writer_.Open("if (", width_, " > ", query_depth_, " || first_key == ", first_, ")");
-  Bring({.operand = 0,
-         .is_fast_last = true,
-         .slow = kRows,
-         .fast = kDepth,
-         .slow_begin = first_row_,
-         .slow_end = shared_rows_,
-         .fast_begin = "depth",
-         .fast_end = width_,
-         .array = "queries",
-         .place =
-             [&](const std::string& row, const std::string& k) {
-               return Text(query_at, " + ", k, " * ", kPitch, " + ", row);
-             }},
-        group_size_);
+  const auto by_depth = [](const std::string& row, const std::string& k) {
+    return Text(k, " * ", kPitch, " + ", row);
+  };
+  BringQueries(
+      kRows, kDepth,
+      [&](const std::string& row, const std::string& k) {
+        return query_at + " + " + by_depth(row, k);
+      },
+      group_size_);
   writer_.Close();
-  Tile keys{.operand = 1,
-            .is_fast_last = false,
-            .slow = kKeys,
-            .fast = kDepth,
-            .slow_begin = "first_key",
-            .slow_end = end_,
-            .fast_begin = "depth",
-            .fast_end = width_,
-            .array = "tile",
-            .place = [](const std::string& key, const std::string& k) {
-              return Text(k, " * ", kPitch, " + ", key);
-            }};
-  if (!HasRowsOfKeys()) {
-    std::swap(keys.slow, keys.fast);
-    std::swap(keys.slow_begin, keys.fast_begin);
-    std::swap(keys.slow_end, keys.fast_end);
-    keys.is_fast_last = true;
-    keys.place = [](const std::string& k, const std::string& key) {
-      return Text(k, " * ", kPitch, " + ", key);
-    };
-  }
-  Bring(keys, group_size_);
+  BringKeys(kKeys, kDepth, by_depth, group_size_);
   writer_.Line("BARRIER;");
   writer_.Open("for (int k = 0; k < ", kDepth, "; ++k)");
   WriteProducts("queries", Text(query_at, " + k * ", kPitch), Text("k * ", kPitch), item_keys_,
@@ -222,16 +194,6 @@ bool ManyRowsWriter::HasReadsInScores() const {
   return std::any_of(reachable.begin(), reachable.end(), [&](program::ExprId id) {
     return source_.program.exprs[id].op == program::ExprOp::kLoad;
   });
-}
-
-void ManyRowsWriter::WriteScore(const std::string& row, const std::string& key,
-                                const std::string& place) {
-  writer_.Line("f32 score = lowest;");
-  writer_.Open("if (", row, " < ", shared_rows_, " && ", key, " < ", end_, ")");
-  writer_.Line("const f32 sum = ", place, ";");
-  writer_.Line("score = ", Score(row, key, "sum"), ";");
-  writer_.Close();
-  writer_.Line(place, " = score;");
 }
 
 void ManyRowsWriter::ShareScores() {
@@ -298,20 +260,7 @@ void ManyRowsWriter::WriteWeights() {
 void ManyRowsWriter::WriteSums() {
   writer_.Open("for (int first = 0; first < ", kKeys, " && first_key + first < ", end_,
                "; first += ", kDepth, ")");
-  Bring({.operand = 2,
-         .is_fast_last = true,
-         .slow = kDepth,
-         .fast = block_.columns,
-         .slow_begin = "first_key + first",
-         .slow_end = end_,
-         .fast_begin = first_value_,
-         .fast_end = values_,
-         .array = "tile",
-         .place =
-             [&](const std::string& key, const std::string& value) {
-               return Text(key, " * ", block_.columns, " + ", value);
-             }},
-        group_size_);
+  BringValues(kDepth, "first", block_.columns, block_.columns, group_size_);
   writer_.Line("BARRIER;");
   writer_.Open("if (first == 0)");
   writer_.Open("UNROLL for (int r = 0; r < ", kItemRows, "; ++r)");

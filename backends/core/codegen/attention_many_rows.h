@@ -67,8 +67,6 @@ class ManyRowsWriter : public AttentionWriter {
                      const std::string& columns_at, int count, const std::string& sums);
   // Whether a score reads anything beside the sum: neighbouring keys are neighbours in memory.
   bool HasReadsInScores() const;
-  // Declares the score, of the sum at `place` of shared memory.
-  void WriteScore(const std::string& row, const std::string& key, const std::string& place);
   // Scores of the sums, then exponentials of these less the largest so far.
   void WriteWeights();
   void WriteOutputs();

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "backends/core/codegen/attention_unit_rows.h"
 
@@ -108,43 +107,26 @@ class SplitRowsWriter final : public UnitRowsWriter {
     writer_.Close();
   }
 
-  // Q or K, of which shared memory has rows with the depth as their fast axis.
-  void BringRows(Tile tile, const std::string& first, int pitch) {
-    tile.is_fast_last = tile.operand == 0;
-    tile.fast = kPieceDepth;
-    tile.fast_begin = "depth";
-    tile.fast_end = width_;
-    tile.place = [&](const std::string& row, const std::string& k) {
-      return Text(row, " * ", pitch, " + ", first, k);
-    };
-    if (tile.operand == 1 && !HasRowsOfKeys()) {
-      std::swap(tile.slow, tile.fast);
-      std::swap(tile.slow_begin, tile.fast_begin);
-      std::swap(tile.slow_end, tile.fast_end);
-      tile.is_fast_last = true;
-      tile.place = [&](const std::string& k, const std::string& row) {
-        return Text(row, " * ", pitch, " + ", first, k);
-      };
-    }
-    Bring(tile, kAttentionUnitItems);
-  }
-
   void WriteScores() override {
     writer_.Line("f32 scores[", kScores, "];");
     writer_.Line("UNROLL for (int n = 0; n < ", kScores, "; ++n) scores[n] = 0;");
     writer_.Open("for (idx depth = 0; depth < ", width_, "; depth += ", kPieceDepth, ")");
     const std::string query_at = writer_.Declare("int", Text("AS(int, depth % ", kKeptDepth, ")"));
     writer_.Open("if (", width_, " > ", kKeptDepth, " || first_key == ", first_, ")");
-    BringRows({.operand = 0,
-               .slow = kRows,
-               .slow_begin = first_row_,
-               .slow_end = shared_rows_,
-               .array = "queries"},
-              query_at + " + ", kQueryPitch);
+    // Rows with the depth as their fast axis.
+    BringQueries(
+        kRows, kPieceDepth,
+        [&](const std::string& row, const std::string& k) {
+          return Text(row, " * ", kQueryPitch, " + ", query_at, " + ", k);
+        },
+        kAttentionUnitItems);
     writer_.Close();
-    BringRows(
-        {.operand = 1, .slow = kKeys, .slow_begin = "first_key", .slow_end = end_, .array = "tile"},
-        "", kKeyPitch);
+    BringKeys(
+        kKeys, kPieceDepth,
+        [](const std::string& key, const std::string& k) {
+          return Text(key, " * ", kKeyPitch, " + ", k);
+        },
+        kAttentionUnitItems);
     writer_.Line("BARRIER;");
     writer_.Open("for (int k = 0; k < ", kPieceDepth, " && depth + k < ", width_,
                  "; k += ", kUnitDepth, ")");
@@ -164,20 +146,7 @@ class SplitRowsWriter final : public UnitRowsWriter {
   void WriteSums() override {
     writer_.Open("for (int first_of = 0; first_of < ", kKeys, " && first_key + first_of < ", end_,
                  "; first_of += ", piece_keys_, ")");
-    Bring({.operand = 2,
-           .is_fast_last = true,
-           .slow = piece_keys_,
-           .fast = block_.columns,
-           .slow_begin = "first_key + first_of",
-           .slow_end = end_,
-           .fast_begin = first_value_,
-           .fast_end = values_,
-           .array = "tile",
-           .place =
-               [&](const std::string& key, const std::string& value) {
-                 return Text(key, " * ", value_pitch_, " + ", value);
-               }},
-          kAttentionUnitItems);
+    BringValues(piece_keys_, "first_of", block_.columns, value_pitch_, kAttentionUnitItems);
     writer_.Line("BARRIER;");
     writer_.Open("if (first_of == 0)");
     WriteShrinking();

@@ -141,8 +141,65 @@ void AttentionWriter::StoreFound(const Found& found) {
   writer_.Close();
 }
 
-bool AttentionWriter::HasRowsOfKeys() const {
-  return source_.form.has_words[1] || source_.form.read_steps[1] != LastStep::kOne;
+void AttentionWriter::WriteScore(const std::string& row, const std::string& key,
+                                 const std::string& place) {
+  writer_.Line("f32 score = lowest;");
+  writer_.Open("if (", row, " < ", shared_rows_, " && ", key, " < ", end_, ")");
+  writer_.Line("const f32 sum = ", place, ";");
+  writer_.Line("score = ", Score(row, key, "sum"), ";");
+  writer_.Close();
+  writer_.Line(place, " = score;");
+}
+
+void AttentionWriter::BringQueries(int rows, int depth, const Place& place, int group_size) {
+  Bring({.operand = 0,
+         .is_fast_last = true,
+         .slow = rows,
+         .fast = depth,
+         .slow_begin = first_row_,
+         .slow_end = shared_rows_,
+         .fast_begin = "depth",
+         .fast_end = width_,
+         .array = "queries",
+         .place = place},
+        group_size);
+}
+
+void AttentionWriter::BringKeys(int keys, int depth, const Place& place, int group_size) {
+  Tile tile{.operand = 1,
+            .is_fast_last = false,
+            .slow = keys,
+            .fast = depth,
+            .slow_begin = "first_key",
+            .slow_end = end_,
+            .fast_begin = "depth",
+            .fast_end = width_,
+            .array = "tile",
+            .place = place};
+  if (!source_.form.has_words[1] && source_.form.read_steps[1] == LastStep::kOne) {
+    std::swap(tile.slow, tile.fast);
+    std::swap(tile.slow_begin, tile.fast_begin);
+    std::swap(tile.slow_end, tile.fast_end);
+    tile.is_fast_last = true;
+    tile.place = [&](const std::string& k, const std::string& key) { return place(key, k); };
+  }
+  Bring(tile, group_size);
+}
+
+void AttentionWriter::BringValues(int keys, const std::string& first, int values, int pitch,
+                                  int group_size) {
+  Bring({.operand = 2,
+         .is_fast_last = true,
+         .slow = keys,
+         .fast = values,
+         .slow_begin = "first_key + " + first,
+         .slow_end = end_,
+         .fast_begin = first_value_,
+         .fast_end = values_,
+         .array = "tile",
+         .place = [&](const std::string& key,
+                      const std::string& value) { return Text(key, " * ", pitch, " + ", value); }},
+        group_size);
 }
 
 void AttentionWriter::Bring(const Tile& tile, int group_size) {

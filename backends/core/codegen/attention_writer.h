@@ -69,6 +69,9 @@ inline constexpr int kAttentionJoinedParts = 1;
 inline constexpr int kAttentionPartSums = 0;
 inline constexpr int kAttentionPartStates = 1;
 
+// The lowest score, of no key.
+inline constexpr char kAttentionLowest[] = "FROM_BITS_f32(0xff800000u)";
+
 class AttentionWriter {
  public:
   AttentionWriter(Writer& writer, const Source& source);
@@ -105,8 +108,17 @@ class AttentionWriter {
     std::function<std::string(const std::string& slow, const std::string& fast)> place;
   };
   void Bring(const Tile& tile, int group_size);
-  // Tiles of K have its depth as their fast axis unless K has its keys there in memory.
-  bool HasRowsOfKeys() const;
+  // The index in an array of an element of a row: of a query, a key, or the values of a key.
+  using Place = std::function<std::string(const std::string& row, const std::string& element)>;
+  // So many rows of the block of queries, or of the keys from `first_key` on, to the arrays
+  // `queries` and `tile`: `depth` elements of each, from `depth` on. Neighbouring items bring
+  // neighbours of a row unless K has its keys there in memory.
+  void BringQueries(int rows, int depth, const Place& place, int group_size);
+  void BringKeys(int keys, int depth, const Place& place, int group_size);
+  // Values of so many keys from `first_key` + `first` on to `tile`.
+  void BringValues(int keys, const std::string& first, int values, int pitch, int group_size);
+  // Declares the score, of the sum at `place` of shared memory, where it leaves the score.
+  void WriteScore(const std::string& row, const std::string& key, const std::string& place);
 
   Writer& writer_;
   const Source& source_;
