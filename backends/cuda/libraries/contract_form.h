@@ -22,6 +22,15 @@ struct ContractEpilogue {
   bool is_rectified = false;
 };
 
+// What a library is to write, by views of the step.
+struct LibraryResults {
+  const device::BoundView* out = nullptr;  // null: sums
+  const device::BoundView* bias = nullptr;
+  const device::BoundView* addend = nullptr;
+  float scale = 1;
+  bool is_rectified = false;
+};
+
 struct ContractForm {
   tensor::ElementType operand = tensor::ElementType::kFloat32;
   std::string_view type;  // as rules name it

@@ -102,7 +102,7 @@ Numbers PackedStrides(const Numbers& extents, bool is_channels_last) {
 }
 
 Result<ConvolutionLayout> LayOutConvolution(const device::BoundStep& step,
-                                            const ConvolutionOutput& output) {
+                                            const LibraryResults& results) {
   const auto& contract = *step.step->As<Contract>();
   const Numbers image = ImageExtents(step, contract);
   const Numbers weights = WeightExtents(step, contract);
@@ -120,7 +120,7 @@ Result<ConvolutionLayout> LayOutConvolution(const device::BoundStep& step,
   }
   const auto fits = [&](bool is_channels_last) {
     return IsPacked(image, step.reads[0].strides, is_channels_last) &&
-           std::ranges::all_of(std::array{output.out, output.addend}, [&](const BoundView* view) {
+           std::ranges::all_of(std::array{results.out, results.addend}, [&](const BoundView* view) {
              return view == nullptr || IsPacked(out, view->strides, is_channels_last);
            });
   };
@@ -138,19 +138,19 @@ Result<ConvolutionLayout> LayOutConvolution(const device::BoundStep& step,
   layout.weights = MakeTensor(weights, layout.is_channels_last,
                               layout.are_weights_reordered ? 0 : step.reads[1].offset);
   layout.output =
-      MakeTensor(out, layout.is_channels_last, output.out == nullptr ? 0 : output.out->offset);
-  if (output.bias != nullptr) {
+      MakeTensor(out, layout.is_channels_last, results.out == nullptr ? 0 : results.out->offset);
+  if (results.bias != nullptr) {
     for (size_t axis = 0; axis < out.size(); ++axis) {
-      if (out[axis] > 1 && output.bias->strides[axis] != (axis == 1 ? 1 : 0)) {
+      if (out[axis] > 1 && results.bias->strides[axis] != (axis == 1 ? 1 : 0)) {
         return Refuse("The bias is not one element for each channel.");
       }
     }
     Numbers extents(out.size(), 1);
     extents[1] = out[1];
-    layout.bias = MakeTensor(extents, layout.is_channels_last, output.bias->offset);
+    layout.bias = MakeTensor(extents, layout.is_channels_last, results.bias->offset);
   }
-  if (output.addend != nullptr) {
-    layout.addend = MakeTensor(out, layout.is_channels_last, output.addend->offset);
+  if (results.addend != nullptr) {
+    layout.addend = MakeTensor(out, layout.is_channels_last, results.addend->offset);
   }
   ONNXIFI_RETURN_IF_ERROR(SetPads(step, contract, image, weights, layout));
   layout.strides = WithTwoAxes(contract.strides, 0, 1);

@@ -11,6 +11,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
+#include "backends/cuda/libraries/contract_form.h"
 #include "backends/cuda/libraries/rules.h"
 
 namespace onnxifi::cuda {
@@ -31,16 +32,10 @@ struct ConvolutionLayout {
   std::vector<int64_t> strides, dilations, pads_before, pads_after;
 };
 
-// What is written, in memory of a step's or in working memory that begins with it.
-struct ConvolutionOutput {
-  const device::BoundView* out = nullptr;  // null: sums, as SumsOf lays them out
-  const device::BoundView* bias = nullptr;
-  const device::BoundView* addend = nullptr;
-};
-
-// UNSUPPORTED_OPERATOR with what keeps the step, a convolution, from being such a one.
+// UNSUPPORTED_OPERATOR with what keeps the step, a convolution, from being such a one. Without an
+// output it writes sums, as SumsOf lays them out.
 base::Result<ConvolutionLayout> LayOutConvolution(const device::BoundStep& step,
-                                                  const ConvolutionOutput& output);
+                                                  const LibraryResults& results);
 
 // Packed strides of a tensor of these extents.
 std::vector<int64_t> PackedStrides(const std::vector<int64_t>& extents, bool is_channels_last);

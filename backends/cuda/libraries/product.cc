@@ -14,9 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/core/codegen/scratch.h"
+#include "backends/cuda/libraries/library_call.h"
 #include "backends/cuda/libraries/product_layout.h"
-#include "backends/cuda/libraries/results_kernel.h"
 
 namespace onnxifi::cuda {
 namespace {
@@ -24,8 +23,6 @@ namespace {
 using base::Code;
 using base::Result;
 using base::Status;
-using codegen::Scratch;
-using device::BoundStep;
 using device::BoundView;
 using device::MemoryUse;
 using program::Contract;
@@ -58,43 +55,25 @@ lt::Compute ComputeOf(const ContractForm& form) {
 template <typename Object>
 using Owned = std::unique_ptr<std::remove_pointer_t<Object>, int (*)(Object)>;
 
-class BoundProduct final : public device::BoundKernel {
+class BoundProduct final : public LibraryCall {
  public:
   BoundProduct(const CublasLt& library, codegen::Services& services)
-      : library_(library), services_(services) {}
-
-  Status Enqueue(device::Queue& queue, device::Addresses addresses) const override {
-    const Scratch::Use use(services_.scratch, queue);
-    // With the sums behind the program's buffers, as the kernel behind the library counts them.
-    std::vector<std::byte*> places(addresses.begin(), addresses.end());
-    places.push_back(use.at(0));
-    std::byte* const workspace =
-        workspace_bytes_ == 0 ? nullptr : use.at(Scratch::Aligned(sum_bytes_));
-    std::vector<MemoryUse> uses;
-    for (const auto& [place, is_written] :
-         {std::pair{&a_, false}, {&b_, false}, {&bias_, false}, {&addend_, false}, {&d_, true}}) {
-      if (place->is_there()) uses.push_back(place->UseIn(places, is_written));
-    }
-    if (workspace != nullptr) {
-      uses.push_back(MemoryUse::Of(workspace, workspace_bytes_, /*is_written=*/true));
-    }
-    for (const ProductLayout::Call& call : layout_.calls) {
-      ONNXIFI_RETURN_IF_ERROR(library_.host().Put(queue, kDoing, uses, [&](CUstream stream) {
-        return Multiply(call, places, workspace, stream);
-      }));
-    }
-    return behind_ == nullptr ? base::Ok() : behind_->Enqueue(queue, places);
-  }
-
-  std::string Detail() const override {
-    return behind_ == nullptr ? "results by the library" : "results by a kernel of ours";
-  }
+      : LibraryCall(library.host(), services), library_(library) {}
 
  private:
   friend class ProductBinder;
   static constexpr const char kDoing[] = "multiply";
 
-  // While the scratch memory is held, which is one thread at a time.
+  Status Put(device::Queue& queue, device::Addresses places, std::span<const MemoryUse> uses,
+             std::byte* workspace) const override {
+    for (const ProductLayout::Call& call : layout_.calls) {
+      ONNXIFI_RETURN_IF_ERROR(host_.Put(queue, kDoing, uses, [&](CUstream stream) {
+        return Multiply(call, places, workspace, stream);
+      }));
+    }
+    return base::Ok();
+  }
+
   Status Multiply(const ProductLayout::Call& call, device::Addresses addresses,
                   std::byte* workspace, CUstream stream) const {
     const CublasLt::Functions& functions = library_.functions();
@@ -104,7 +83,7 @@ class BoundProduct final : public device::BoundKernel {
           functions.MatmulDescSetAttribute(product_.get(), lt::kBiasPointer, &bias, sizeof(bias)),
           "take a bias"));
     }
-    std::byte* const d = d_.In(addresses, layout_.d.offset + call.d);
+    std::byte* const d = output_.In(addresses, layout_.d.offset + call.d);
     const bool has_addend = addend_.is_there();
     const std::byte* const c =
         has_addend ? addend_.In(addresses, layout_.addend.offset + call.addend) : d;
@@ -116,101 +95,63 @@ class BoundProduct final : public device::BoundKernel {
                                           : &zero;
     return CublasLt::ToStatus(
         functions.Matmul(library_.handle(), product_.get(), alpha,
-                         a_.In(addresses, layout_.a.offset + call.a), a_layout_.get(),
-                         b_.In(addresses, layout_.b.offset + call.b), b_layout_.get(), beta, c,
+                         first_.In(addresses, layout_.a.offset + call.a), a_layout_.get(),
+                         second_.In(addresses, layout_.b.offset + call.b), b_layout_.get(), beta, c,
                          c_layout_.get(), d, d_layout_.get(), &algorithm_, workspace,
                          static_cast<size_t>(workspace_bytes_), stream),
         kDoing);
   }
 
   const CublasLt& library_;
-  codegen::Services& services_;
   ProductLayout layout_;
-  Location a_, b_, bias_, addend_, d_;
   bool is_integer_ = false;
   float scale_ = 1;
   Owned<lt::Product> product_{nullptr, nullptr};
   Owned<lt::Layout> a_layout_{nullptr, nullptr}, b_layout_{nullptr, nullptr},
       c_layout_{nullptr, nullptr}, d_layout_{nullptr, nullptr};
   lt::Algorithm algorithm_ = {};
-  int64_t workspace_bytes_ = 0;
-  int64_t sum_bytes_ = 0;  // before the workspace; 0: the library writes the step's results
-  std::unique_ptr<device::BoundKernel> behind_;
 };
 
-// Makes one bound product.
-class ProductBinder {
+class ProductBinder final : public LibraryBinder {
  public:
   ProductBinder(const CublasLt& library, const ContractForm& form, const BindRequest& request)
-      : library_(library), form_(form), request_(request), step_(request.step) {}
-
-  Result<std::unique_ptr<device::BoundKernel>> Bind() {
-    made_ = std::make_unique<BoundProduct>(library_, request_.services);
-    made_->is_integer_ = form_.operand == ElementType::kInt8;
-    Status laid_out = LayOut();
-    if (!laid_out.ok()) ONNXIFI_RETURN_IF_ERROR(LayOutSums());
-    ONNXIFI_RETURN_IF_ERROR(
-        CheckRules(request_, Library::kCublasLt, form_.type, made_->layout_.extents));
-    ONNXIFI_RETURN_IF_ERROR(Describe());
-    if (!laid_out.ok()) {
-      ONNXIFI_ASSIGN_OR_RETURN(made_->behind_, BindResults(request_, sums_));
-    }
-    ONNXIFI_RETURN_IF_ERROR(request_.services.scratch.Reserve(Scratch::Aligned(made_->sum_bytes_) +
-                                                              made_->workspace_bytes_));
-    return std::unique_ptr<device::BoundKernel>(std::move(made_));
-  }
+      : LibraryBinder(Library::kCublasLt, form, request), library_(library) {}
 
  private:
-  const BoundView* ReadOf(int read) const {
-    return read < 0 ? nullptr : &step_.reads[static_cast<size_t>(read)];
-  }
-
-  void SetOperands() {
-    const size_t a = made_->layout_.is_a_read_1 ? 1 : 0;
-    made_->a_ = Location::Of(step_.reads[a]);
-    made_->b_ = Location::Of(step_.reads[1 - a]);
-  }
-
-  // The step's results by the library.
-  Status LayOut() {
-    if (!form_.epilogue) return Refuse("The results are a kernel's.");
-    ContractEpilogue epilogue = *form_.epilogue;
+  Status CheckEpilogue(const ContractEpilogue& epilogue) const override {
     // To a narrower output it rounds before it adds, and its Relu makes zero of NaN, both for some
     // extents alone.
     const bool has_more = epilogue.bias >= 0 || epilogue.addend >= 0 || epilogue.is_rectified;
-    if (form_.is_narrowed && has_more) return Refuse("The library would round twice.");
-    const BoundView& out = step_.writes[0];
-    Result<ProductLayout> layout =
-        LayOutProduct(step_, {out, ReadOf(epilogue.bias), ReadOf(epilogue.addend)});
-    // Of two terms either may be the bias, and one alone, too.
-    if (!layout.ok()) {
-      std::swap(epilogue.bias, epilogue.addend);
-      layout = LayOutProduct(step_, {out, ReadOf(epilogue.bias), ReadOf(epilogue.addend)});
-    }
-    ONNXIFI_ASSIGN_OR_RETURN(made_->layout_, std::move(layout));
-    SetOperands();
-    made_->d_ = Location::Of(out);
-    made_->scale_ = epilogue.scale;
-    if (epilogue.bias >= 0) made_->bias_ = Location::Of(*ReadOf(epilogue.bias));
-    if (epilogue.addend >= 0) made_->addend_ = Location::Of(*ReadOf(epilogue.addend));
-    return base::Ok();
+    return form_.is_narrowed && has_more ? Refuse("The library would round twice.") : base::Ok();
   }
 
-  // The sums in working memory, as dense as the domain.
-  Status LayOutSums() {
-    sums_ = SumsOf(step_);
-    ONNXIFI_ASSIGN_OR_RETURN(made_->layout_, LayOutProduct(step_, {sums_}));
-    SetOperands();
-    made_->d_ = Location::Of(sums_);
-    made_->sum_bytes_ = sums_.buffer_bytes;
-    return base::Ok();
+  std::unique_ptr<LibraryCall> NewCall() override {
+    auto call = std::make_unique<BoundProduct>(library_, request_.services);
+    made_ = call.get();
+    made_->is_integer_ = form_.operand == ElementType::kInt8;
+    return call;
   }
 
-  // Tells the library, and asks it for its best algorithm.
-  Status Describe() {
+  Result<ProductExtents> LayOut(const LibraryResults& results) override {
+    LibraryResults written = results;
+    // As dense as the domain.
+    const BoundView sums = Sums();
+    if (written.out == nullptr) written.out = &sums;
+    ONNXIFI_ASSIGN_OR_RETURN(made_->layout_, LayOutProduct(step_, written));
+    const size_t first = made_->layout_.is_a_read_1 ? 1 : 0;
+    made_->first_ = Location::Of(step_.reads[first]);
+    made_->second_ = Location::Of(step_.reads[1 - first]);
+    return made_->layout_.extents;
+  }
+
+  BoundView Sums() const override { return SumsOf(step_); }
+
+  // Asks for the best algorithm.
+  Status Describe(const LibraryResults& results) override {
+    made_->scale_ = results.scale;
     const CublasLt::Functions& functions = library_.functions();
     const bool is_integer = made_->is_integer_;
-    const ElementType out_type = made_->sum_bytes_ > 0 ? sums_.type : step_.writes[0].type;
+    const ElementType out_type = results.out == nullptr ? Sums().type : results.out->type;
     lt::Product product = nullptr;
     ONNXIFI_RETURN_IF_ERROR(
         CublasLt::ToStatus(functions.MatmulDescCreate(&product, ComputeOf(form_),
@@ -227,10 +168,11 @@ class ProductBinder {
     };
     ONNXIFI_RETURN_IF_ERROR(describe(lt::kTransposeA, int32_t{layout.a.is_transposed ? 1 : 0}));
     ONNXIFI_RETURN_IF_ERROR(describe(lt::kTransposeB, int32_t{layout.b.is_transposed ? 1 : 0}));
-    const bool has_bias = made_->bias_.is_there();
-    const bool is_rectified = made_->sum_bytes_ == 0 && form_.epilogue->is_rectified;
-    if (has_bias || is_rectified) {
-      const uint32_t epilogue = !has_bias ? lt::kRelu : is_rectified ? lt::kReluBias : lt::kBias;
+    const bool has_bias = results.bias != nullptr;
+    if (has_bias || results.is_rectified) {
+      const uint32_t epilogue = !has_bias              ? lt::kRelu
+                                : results.is_rectified ? lt::kReluBias
+                                                       : lt::kBias;
       ONNXIFI_RETURN_IF_ERROR(describe(lt::kEpilogue, epilogue));
     }
     if (has_bias) {
@@ -253,7 +195,7 @@ class ProductBinder {
     if (layout.batches > INT32_MAX) return Refuse("There are too many batches.");
     ONNXIFI_RETURN_IF_ERROR(lay_out(made_->a_layout_, layout.a, form_.operand));
     ONNXIFI_RETURN_IF_ERROR(lay_out(made_->b_layout_, layout.b, form_.operand));
-    const bool has_addend = made_->addend_.is_there();
+    const bool has_addend = results.addend != nullptr;
     ONNXIFI_RETURN_IF_ERROR(
         lay_out(made_->c_layout_, has_addend ? layout.addend : layout.d, out_type));
     ONNXIFI_RETURN_IF_ERROR(lay_out(made_->d_layout_, layout.d, out_type));
@@ -311,11 +253,7 @@ class ProductBinder {
   }
 
   const CublasLt& library_;
-  const ContractForm& form_;
-  const BindRequest& request_;
-  const BoundStep& step_;
-  std::unique_ptr<BoundProduct> made_;
-  BoundView sums_;
+  BoundProduct* made_ = nullptr;
 };
 
 class Product final : public Candidate {

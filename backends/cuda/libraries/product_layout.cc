@@ -58,16 +58,16 @@ std::vector<Axis> Join(std::span<const Axis> axes) {
   return joined;
 }
 
-Axes AxesOf(const device::BoundStep& step, const ProductOutput& output) {
+Axes AxesOf(const device::BoundStep& step, const LibraryResults& results) {
   const auto& contract = *step.step->As<Contract>();
   const BoundView& a = step.reads[0];
   const BoundView& b = step.reads[1];
   Axes axes;
   const auto axis_of = [&](size_t place) {
     Axis axis{.extent = step.domain[place]};
-    axis.strides[kOut] = output.out.strides[place];
-    if (output.bias != nullptr) axis.strides[kBias] = output.bias->strides[place];
-    if (output.addend != nullptr) axis.strides[kAddend] = output.addend->strides[place];
+    axis.strides[kOut] = results.out->strides[place];
+    if (results.bias != nullptr) axis.strides[kBias] = results.bias->strides[place];
+    if (results.addend != nullptr) axis.strides[kAddend] = results.addend->strides[place];
     return axis;
   };
   if (contract.form == Contract::Form::kMatMul) {
@@ -162,8 +162,8 @@ Result<Axis> TakeOnly(const std::vector<Axis>& axes, const char* what) {
 
 }  // namespace
 
-Result<ProductLayout> LayOutProduct(const device::BoundStep& step, const ProductOutput& output) {
-  Axes axes = AxesOf(step, output);
+Result<ProductLayout> LayOutProduct(const device::BoundStep& step, const LibraryResults& results) {
+  Axes axes = AxesOf(step, results);
   for (std::vector<Axis>* const part : {&axes.batch, &axes.rows, &axes.columns, &axes.depth}) {
     if (std::ranges::any_of(*part, [](const Axis& axis) { return axis.extent == 0; })) {
       return Refuse("There is nothing to multiply.");
@@ -199,7 +199,7 @@ Result<ProductLayout> LayOutProduct(const device::BoundStep& step, const Product
   right.batch_stride = batch.strides[kRight];
   right.offset = step.reads[is_convolution ? 0 : 1].offset;
   layout.d.batch_stride = batch.strides[kOut];
-  layout.d.offset = output.out.offset;
+  layout.d.offset = results.out->offset;
   layout.is_a_read_1 = is_convolution != is_swapped;
   if (is_swapped) {
     std::swap(left, right);
@@ -211,16 +211,16 @@ Result<ProductLayout> LayOutProduct(const device::BoundStep& step, const Product
 
   const Axis& down = is_swapped ? columns : rows;
   const Axis& across = is_swapped ? rows : columns;
-  if (output.bias != nullptr) {
+  if (results.bias != nullptr) {
     if ((down.extent > 1 && down.strides[kBias] != 1) || across.strides[kBias] != 0 ||
         batch.strides[kBias] != 0 || std::ranges::any_of(axes.batch, [](const Axis& axis) {
           return axis.strides[kBias] != 0;
         })) {
       return Refuse("The bias is not one element for each of the output's neighbours in memory.");
     }
-    layout.bias_offset = output.bias->offset;
+    layout.bias_offset = results.bias->offset;
   }
-  if (output.addend != nullptr) {
+  if (results.addend != nullptr) {
     const int64_t leading = across.extent == 1 ? down.extent : across.strides[kAddend];
     if ((down.extent > 1 && down.strides[kAddend] != 1) || leading < down.extent) {
       return Refuse("The addend does not lie like the output.");
@@ -228,7 +228,7 @@ Result<ProductLayout> LayOutProduct(const device::BoundStep& step, const Product
     layout.addend = layout.d;
     layout.addend.leading = leading;
     layout.addend.batch_stride = batch.strides[kAddend];
-    layout.addend.offset = output.addend->offset;
+    layout.addend.offset = results.addend->offset;
   }
 
   layout.calls = {{}};

@@ -13,6 +13,7 @@
 
 #include "backends/core/base/result.h"
 #include "backends/core/device/device.h"
+#include "backends/cuda/libraries/contract_form.h"
 #include "backends/cuda/libraries/rules.h"
 
 namespace onnxifi::cuda {
@@ -39,17 +40,11 @@ struct ProductLayout {
   std::vector<Call> calls;
 };
 
-// Views over the domain. A bias is the same along d's columns and batches.
-struct ProductOutput {
-  const device::BoundView& out;
-  const device::BoundView* bias = nullptr;
-  const device::BoundView* addend = nullptr;
-};
-
 // UNSUPPORTED_OPERATOR with what keeps the step, a matrix product or a convolution that looks at
-// one place of the image for each output, from being such products.
+// one place of the image for each output, from being such products. The results have an output; a
+// bias is the same along d's columns and batches.
 base::Result<ProductLayout> LayOutProduct(const device::BoundStep& step,
-                                          const ProductOutput& output);
+                                          const LibraryResults& results);
 
 }  // namespace onnxifi::cuda
 
