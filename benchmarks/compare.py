@@ -208,7 +208,8 @@ def parse_arguments():
     isa = "processor instructions that engines use at the most"
     add("--cpu-isa", choices=engines.CPU_ISAS, help=isa)
     add("--library-path", metavar="FOLDERS", help="LD_LIBRARY_PATH of our processes alone")
-    add("--files", metavar="FILE,...", help="these ONNX files, with random inputs, instead of the models of the table")
+    files = "these ONNX files, or those of a folder, with random inputs, instead of the models of the table"
+    add("--files", metavar="FILE,...", help=files)
     add("--dim", metavar="NAME=N,...", help="with --files: extents of symbols, or of an axis: INPUT.AXIS=N")
     add("--models", metavar="NAME,...", help="only these (default: all)")
     add("--list", action="store_true", help="print the names of the models and end")
@@ -550,7 +551,8 @@ def main():
     arguments = parse_arguments()
     given = {}
     if arguments.files:
-        given = given_models.name_files([pathlib.Path(file) for file in arguments.files.split(",")])
+        paths = [pathlib.Path(file) for file in arguments.files.split(",")]
+        given = given_models.name_files(given_models.find_files(paths))
     made_folder = None if arguments.population or given else find_made_models()
     if given:
         known = list(given)

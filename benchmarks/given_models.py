@@ -16,6 +16,11 @@ class GivenModelError(Exception):
     """A model that cannot be given inputs, in a sentence."""
 
 
+def find_files(paths):
+    """The files, and in place of a folder those in it that end in .onnx, by name."""
+    return [file for path in paths for file in (sorted(path.glob("*.onnx")) if path.is_dir() else [path])]
+
+
 def name_files(paths):
     """{name: path}: a file's name, with that of its folder where two have the same."""
     stems = [path.stem for path in paths]

@@ -51,6 +51,12 @@ class GivenModelsTest(unittest.TestCase):
         with self.assertRaisesRegex(given_models.GivenModelError, "cannot be read"):
             given_models.load("one", self._path, {})
 
+    def test_a_folder_stands_for_its_files(self):
+        self._save(("x", TensorProto.FLOAT, [1]))
+        (self._path.parent / "other.txt").write_text("no model")
+        other = pathlib.Path("/a/model.onnx")
+        self.assertEqual([other, self._path], given_models.find_files([other, self._path.parent]))
+
     def test_files_of_one_name_have_that_of_their_folder(self):
         paths = [pathlib.Path("/a/model.onnx"), pathlib.Path("/b/model.onnx"), pathlib.Path("/b/other.onnx")]
         self.assertEqual(["a/model", "b/model", "other"], list(given_models.name_files(paths)))

@@ -124,6 +124,17 @@ def _conv(t, attributes, x, w, b=None):
     )  # fmt: skip
 
 
+def _attention(t, attributes, q, k, v, *more):
+    """Without a mask, past, limits or a type of its own for the softmax; heads are an axis."""
+    known = {"is_causal", "scale"}
+    if any(value is not None for value in more) or _rank(q) != 4 or set(attributes) - known:
+        raise TranslationError("Attention has more than queries, keys and values of 4 axes")
+    options = {"is_causal": bool(attributes.get("is_causal", 0)), "scale": attributes.get("scale")}
+    if q.sample.shape[1] != k.sample.shape[1]:
+        options["enable_gqa"] = True
+    return t.call(functional.scaled_dot_product_attention, q, k, v, **options)
+
+
 def _max_pool(t, attributes, x):
     spatial = _rank(x) - 2
     x, padding = _pad(t, x, *_pads(attributes, spatial), -math.inf)
@@ -306,6 +317,7 @@ def _plain(function):
 
 _OPERATORS = {
     "Add": _plain(torch.add),
+    "Attention": _attention,
     "BatchNormalization": _batch_normalization,
     "Cast": _cast,
     "Clip": _clip,
@@ -362,6 +374,20 @@ def _evaluate(node, arrays, opsets):
     return [numpy.asarray(result) for result in ReferenceEvaluator(model).run(None, arrays)]
 
 
+def _in_order(nodes, known):
+    """The nodes, each behind those whose results it takes: converters to float16 put casts at the end."""
+    known, waiting = set(known) | {""}, list(nodes)
+    while waiting:
+        ready = [node for node in waiting if known.issuperset(node.input)]
+        if not ready:
+            raise TranslationError(f"{waiting[0].op_type} takes what no node makes")
+        # A node that only waits for one of these comes in the next round.
+        for node in ready:
+            known.update(node.output)
+            yield node
+        waiting = [node for node in waiting if not any(node is other for other in ready)]
+
+
 def translate(model, inputs):
     """A torch.fx.GraphModule of the model's outputs for {name: array} of the inputs' extents.
 
@@ -373,7 +399,7 @@ def translate(model, inputs):
     for value in model.graph.input:
         if value.name not in values:
             values[value.name] = translator.add_input(value.name, torch.from_numpy(inputs[value.name].copy()))
-    for node in model.graph.node:
+    for node in _in_order(model.graph.node, values):
         operands = [values[name] if name else None for name in node.input]
         given = {name: value for name, value in zip(node.input, operands) if name}
         if node.op_type == "Shape" and isinstance(operands[0], _Traced):

@@ -18,7 +18,7 @@ if _HAS_TORCH:
     import torch_models
     import torch_translation
 
-_OPSET = helper.make_opsetid("", 20)
+_OPSET = helper.make_opsetid("", 23)
 
 
 def draw(*extents):
@@ -46,6 +46,8 @@ def make_model(nodes, inputs, constants, outputs=("y",)):
 # Operator, attributes, inputs that are known at the run only, constants; None is an absent input.
 _CASES = [
     ("Add", {}, [draw(2, 3), draw(3)], []),
+    ("Attention", {}, [draw(1, 2, 3, 4), draw(1, 2, 5, 4), draw(1, 2, 5, 6)], []),
+    ("Attention", {"is_causal": 1, "scale": 0.25}, [draw(1, 4, 5, 8), draw(1, 2, 5, 8), draw(1, 2, 5, 8)], []),
     ("BatchNormalization", {"epsilon": 1e-3}, [draw(2, 3, 4)], [draw(3), draw(3), draw(3), abs(draw(3))]),
     ("Cast", {"to": TensorProto.INT64}, [draw(2, 3) * 9], []),
     ("Clip", {}, [draw(2, 9)], [numpy.float32(-0.5), numpy.float32(0.25)]),
@@ -147,6 +149,20 @@ class Operators(unittest.TestCase):
         constants = {"second": numpy.array(1), "zero": whole(0), "minus": whole(-1)}
         inputs = {"x": draw(2, 3, 4)}
         self.expect_right(make_model(nodes, inputs, constants), inputs)
+
+    def test_nodes_may_come_before_what_they_take(self):
+        nodes = [
+            helper.make_node("Add", ["root", "x"], ["y"]),
+            helper.make_node("Sqrt", ["square"], ["root"]),
+            helper.make_node("Mul", ["x", "x"], ["square"]),
+        ]
+        inputs = {"x": draw(2, 3)}
+        model = make_model(nodes, inputs, {})
+        (actual,) = torch_translation.translate(model, inputs)(torch.from_numpy(inputs["x"]))
+        numpy.testing.assert_allclose(actual.numpy(), abs(inputs["x"]) + inputs["x"], rtol=1e-6)
+        model.graph.node.pop()
+        with self.assertRaisesRegex(torch_translation.TranslationError, "Add takes what no node makes"):
+            torch_translation.translate(model, inputs)
 
     def test_what_is_not_known_is_refused(self):
         target = {"x": draw(2, 3), "target": whole(3, 2)}

@@ -9,7 +9,7 @@
 # Models are the node cases of ONNX's backend test suite with element types, extents, attributes, opset and constness changed.
 #
 #   tools/fuzz_claims.py --library LIB --cases DIR [--device cpu] [--reference null] [--count N] [--seed S] [--jobs N]
-#                        [--build-every N] [--runs N] [--sources N]
+#                        [--build-every N] [--runs N] [--sources N] [--library-path FOLDERS]
 #
 # A device that compiles kernels when graphs are initialised takes too long to initialise every model: with --build-every N it does so
 # for each Nth that it claims, and runs that --runs times on other values; what it refuses, it must refuse each time. With --sources N
@@ -456,7 +456,12 @@ def main():
     parser.add_argument("--runs", type=int, default=1, help="how often to run a model that is built")
     parser.add_argument("--sources", type=int, help="fail when more distinct kernels than this are compiled")
     parser.add_argument("--json", help="write the figures to this file")
+    parser.add_argument("--library-path", help="LD_LIBRARY_PATH of the processes that open the library alone")
     arguments = parser.parse_args()
+    if arguments.library_path:
+        # The linker reads it when a process starts.
+        multiprocessing.set_start_method("spawn")
+        os.environ["LD_LIBRARY_PATH"] = arguments.library_path
     with tempfile.TemporaryDirectory() as folder:
         if arguments.sources is None:
             return fuzz(arguments, folder, lambda: 0)

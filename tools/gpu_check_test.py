@@ -162,6 +162,35 @@ class SliceTest(unittest.TestCase):
         self.assertIn("libsomething.so.1", lines[0])
         self.assertIn("a_module_that_was_not_packed", lines[1])
 
+    def test_folders_of_a_command_are_made_once(self):
+        script = self._pack / "benchmarks/layer_models.py"
+        script.parent.mkdir()
+        script.write_text(f'import sys\nopen("{self._pack}/made", "a").write("once ")\nprint(sys.argv[1])\n')
+        self._results.mkdir()
+        slice_ = self._tool.Slice(self._results, dict(os.environ), self._tool.time.monotonic() + 60)
+        check = self._tool.Check("a check", ["sh", "-c", "echo 1 passed, in LAYERS"], 5)
+        layers = f"{self._results}/layers"
+        for _ in range(2):
+            status, _, summary = slice_.run(check)
+            self.assertEqual((status, summary), ("passed", f"1 passed, in {layers}"))
+        self.assertEqual((self._pack / "made").read_text(), "once ")
+        script.write_text('raise SystemExit("There is no onnx.")')
+        slice_ = self._tool.Slice(self._results, dict(os.environ), self._tool.time.monotonic() + 60)
+        self.assertEqual(slice_.run(check), ("not run", 0, "there are no layers: There is no onnx."))
+
+    def test_what_a_gpu_has_to_show_has_a_check(self):
+        checks = {check.name: check for check in self._tool.list_checks("MODELS", self._results)}
+        self.assertEqual(checks["host time on cuda"].command, ["bin/cuda_host_benchmark", "--require"])
+        for name, words in (
+            ("comparison of layers", ("--device", "cuda", "--files", "LAYERS")),
+            ("comparison in float16", ("--population", "encoder_half,residual_half,decoder_prompt_half")),
+            ("claims on cuda", ("tools/fuzz_claims.py", "lib/libonnxifi.so", "cuda")),
+        ):
+            self.assertLessEqual(set(words), set(checks[name].command), name)
+            # Python's packages do not meet the pack's libraries.
+            self.assertTrue(checks[name].is_python, name)
+        self.assertFalse(checks["comparison of layers"].needs_models)
+
     def test_what_is_missing_is_told(self):
         check = self._tool.Check("a check", ["true"], 5, "no-such-program")
         slice_ = self._tool.Slice(self._results, {"PATH": "/nowhere"}, self._tool.time.monotonic() + 60)
