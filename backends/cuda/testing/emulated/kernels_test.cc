@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -19,6 +21,7 @@ namespace emulated {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class KernelTest : public EmulatedTest {};
 
@@ -45,6 +48,23 @@ TEST_F(KernelTest, AMapInThePluginsDialect) {
   const std::vector<float> out = Download<float>(to, 1000);
   for (size_t n = 0; n < in.size(); ++n) EXPECT_FLOAT_EQ(out[n], std::exp(in[n]) + 3) << n;
   EXPECT_EQ(Misuses(), "");
+}
+
+// Whatever process loads it: one of Python's has no functions of the compiler's for 16 bits.
+TEST_F(KernelTest, AKernelBringsWhatTheCompilerCalls) {
+  const std::string cubin = Compile(R"(
+extern "C" __global__ void run(const float* in, unsigned short* out) {
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out[threadIdx.x]) : "f"(in[threadIdx.x]));
+})");
+  const std::string file = testing::TempDir() + "kernel_of_halves.so";
+  std::ofstream(file, std::ios::binary) << cubin;
+  std::FILE* const names = popen(("nm -D --undefined-only '" + file + "' 2>&1").c_str(), "r");
+  ASSERT_NE(names, nullptr);
+  std::string undefined(4096, '\0');
+  undefined.resize(std::fread(undefined.data(), 1, undefined.size(), names));
+  EXPECT_EQ(pclose(names), 0) << undefined;
+  std::remove(file.c_str());
+  EXPECT_THAT(undefined, Not(HasSubstr("hf")));
 }
 
 constexpr char kBlockSum[] = R"(

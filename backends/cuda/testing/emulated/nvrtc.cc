@@ -285,8 +285,11 @@ nvrtcResult Compile(_nvrtcProgram* program, const Options& options) {
       "-D__CUDACC_RTC__=1"};
   if (IsSanitized()) command.insert(command.end(), {"-fsanitize=address,undefined", "-g"});
   command.insert(command.end(), options.forwarded.begin(), options.forwarded.end());
+  // Also what the compiler calls for numbers of 16 bits, as a process may have no such functions.
+  const std::vector<std::string> libraries = {"-lm", "-lgcc"};
   std::string all = text;
   for (const std::string& word : command) all += '\n' + word;
+  for (const std::string& word : libraries) all += '\n' + word;
   const std::string name = onnxifi::base::HashName(onnxifi::base::FnvHash(all)) +
                            onnxifi::base::HashName(onnxifi::base::FnvHash(all, 0x9e3779b97f4a7c15));
   const fs::path folder = Folder();
@@ -300,7 +303,8 @@ nvrtcResult Compile(_nvrtcProgram* program, const Options& options) {
     const std::string log_file = stem.string() + ".log";
     const std::string made = stem.string() + ".so";
     std::ofstream(source_file) << text;
-    command.insert(command.end(), {"-o", made, source_file, "-lm"});
+    command.insert(command.end(), {"-o", made, source_file});
+    command.insert(command.end(), libraries.begin(), libraries.end());
     const int status = Start(command, log_file);
     program->log = CleanLog(Read(log_file), source_file);
     std::error_code ignored;
