@@ -151,7 +151,7 @@ void AttentionWriter::WriteScore(const std::string& row, const std::string& key,
   writer_.Line(place, " = score;");
 }
 
-void AttentionWriter::BringQueries(int rows, int depth, const Place& place, int group_size) {
+void AttentionWriter::BringQueries(int rows, int depth, const ArrayIndex& place, int group_size) {
   Bring({.operand = 0,
          .is_fast_last = true,
          .slow = rows,
@@ -165,7 +165,7 @@ void AttentionWriter::BringQueries(int rows, int depth, const Place& place, int 
         group_size);
 }
 
-void AttentionWriter::BringKeys(int keys, int depth, const Place& place, int group_size) {
+void AttentionWriter::BringKeys(int keys, int depth, const ArrayIndex& place, int group_size) {
   Tile tile{.operand = 1,
             .is_fast_last = false,
             .slow = keys,

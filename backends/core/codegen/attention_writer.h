@@ -109,12 +109,12 @@ class AttentionWriter {
   };
   void Bring(const Tile& tile, int group_size);
   // The index in an array of an element of a row: of a query, a key, or the values of a key.
-  using Place = std::function<std::string(const std::string& row, const std::string& element)>;
+  using ArrayIndex = std::function<std::string(const std::string& row, const std::string& element)>;
   // So many rows of the block of queries, or of the keys from `first_key` on, to the arrays
   // `queries` and `tile`: `depth` elements of each, from `depth` on. Neighbouring items bring
   // neighbours of a row unless K has its keys there in memory.
-  void BringQueries(int rows, int depth, const Place& place, int group_size);
-  void BringKeys(int keys, int depth, const Place& place, int group_size);
+  void BringQueries(int rows, int depth, const ArrayIndex& place, int group_size);
+  void BringKeys(int keys, int depth, const ArrayIndex& place, int group_size);
   // Values of so many keys from `first_key` + `first` on to `tile`.
   void BringValues(int keys, const std::string& first, int values, int pitch, int group_size);
   // Declares the score, of the sum at `place` of shared memory, where it leaves the score.

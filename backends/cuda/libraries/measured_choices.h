@@ -37,9 +37,9 @@ class MeasuredChoices {
 
   // `host` outlives it. So many answers stay in memory, those that were asked for last; the folder
   // has the others.
-  static constexpr size_t kMostAnswers = 4096;
+  static constexpr size_t kMaxAnswers = 4096;
   MeasuredChoices(const LibraryHost& host, codegen::BinaryCache files,
-                  size_t most_answers = kMostAnswers)
+                  size_t most_answers = kMaxAnswers)
       : host_(host), files_(std::move(files)), most_answers_(most_answers) {}
 
   // As it was kept for the key; nothing if it was not, or is damaged. Waits for a measurement.
