@@ -268,7 +268,7 @@ Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
     TiledProduct product(facts.program, facts.step);
     product.SetTile(tuning.TileFor(rows, product.most_depth(), product.sum_bits(),
                                    product.known_columns().value_or(Tuning::kManyColumns),
-                                   product.known_depth()),
+                                   product.known_depth(), product.known_count()),
                     capabilities.matrix_units);
     return product;
   };

@@ -156,6 +156,11 @@ std::optional<int64_t> TiledProduct::known_columns() const {
 
 int64_t TiledProduct::known_depth() const { return KnownCount(contract_.inner).value_or(1); }
 
+int64_t TiledProduct::known_count() const {
+  const auto batch = std::span(step_.domain).first(static_cast<size_t>(batch_axes()));
+  return KnownCount(batch).value_or(1) * (is_window() ? contract_.group : 1);
+}
+
 int64_t TiledProduct::most_depth() const {
   return is_window() ? 1 : KnownCount(contract_.inner).value_or(INT64_MAX);
 }

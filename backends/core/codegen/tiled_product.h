@@ -89,6 +89,9 @@ class TiledProduct {
   std::optional<int64_t> known_columns() const;
   // Products of a sum; 1 where a symbol says.
   int64_t known_depth() const;
+  // How many such products there are side by side, those of a batch or of a convolution's images
+  // and groups; 1 where a symbol says.
+  int64_t known_count() const;
   // In a convolution, items for parts of the depth have columns instead. `units` are as in
   // Capabilities.
   void SetTile(const TileShape& tile, const MatrixUnits& units = {});

@@ -75,6 +75,20 @@ int64_t SharedBytes(const TileShape& tile, int sum_bits) {
   return (sums + 2 * tile.depth * place) * (sum_bits / 8);
 }
 
+// That keep a multiprocessor busy while each has few sums.
+constexpr int64_t kBusyItems = 256;
+
+// What a group counts for where items keep the device busy. An item waits for a load from memory
+// only if its products of the piece before end sooner. With 64 sums, and pieces 16 deep, they take
+// longer than that load, so that an item for each lane, 128 of a multiprocessor, is enough. Still
+// each multiprocessor needs a group.
+int64_t CountedItems(const TileShape& tile) {
+  constexpr int kManySums = 64;
+  const int64_t items = std::max(1, tile.group_size);
+  if (tile.depth == 0 || tile.rows * tile.columns() < kManySums) return items;
+  return std::max(items, std::min(2 * items, kBusyItems));
+}
+
 // Of all blocks, those parts that are no outputs included. An item takes an element of each of its
 // rows and columns from shared memory for all products of them, and a group brings there one of
 // each row and column of the block, from further away: a load takes some seven times as long as a
@@ -134,9 +148,9 @@ std::vector<Tuning::Tile> GroupTiles(const DeviceLimits& limits) {
            .is_alternative = true});
     }
   }
-  const auto add_shared = [&](int size, int item_rows, int item_columns, int depth) {
-    add({.rows = size,
-         .vectors = size,
+  const auto add_shared = [&](int rows, int columns, int item_rows, int item_columns, int depth) {
+    add({.rows = rows,
+         .vectors = columns,
          .item_rows = item_rows,
          .item_columns = item_columns,
          .depth = depth,
@@ -146,41 +160,45 @@ std::vector<Tuning::Tile> GroupTiles(const DeviceLimits& limits) {
   // longer pieces less often, and large blocks where there are many.
   const int depth = is_cut ? 16 : 8;
   if (is_cut) {
-    add_shared(8, 16, 16, depth);
-    add_shared(8, 8, 16, depth);
+    add_shared(8, 8, 16, 16, depth);
+    add_shared(8, 8, 8, 16, depth);
   }
-  add_shared(8, 8, 8, depth);
-  add_shared(8, 4, 16, depth);
-  add_shared(8, 2, 32, depth);
-  add_shared(4, 16, 8, 16);
-  add_shared(4, 8, 16, 16);
-  add_shared(4, 4, 32, 16);
+  add_shared(8, 8, 8, 8, depth);
+  add_shared(8, 8, 4, 16, depth);
+  add_shared(8, 8, 2, 32, depth);
+  add_shared(4, 4, 16, 8, 16);
+  add_shared(4, 4, 8, 16, 16);
+  add_shared(4, 4, 4, 32, 16);
+  // Of images of a few pixels.
+  add_shared(8, 4, 16, 4, 16);
+  add_shared(4, 4, 16, 4, 16);
   return tiles;
 }
 
 }  // namespace
 
 // Which share of its items a device has at work, at most 1, if blocks share out their depth.
-double Tuning::Busy(const TileShape& tile, int64_t rows, int64_t columns, int64_t inner) const {
-  const auto count = [](int64_t whole, int64_t size) {
+double Tuning::Busy(const TileShape& tile, int64_t rows, int64_t columns, int64_t inner,
+                    int64_t count) const {
+  const auto blocks = [](int64_t whole, int64_t size) {
     return static_cast<double>((whole + size - 1) / size);
   };
   // Items that read what nobody else does are at work only while they wait for enough.
   constexpr double kReaders = 4;
   const bool are_readers = tile.depth == 0;
   const int64_t cuts = are_readers ? 1 : std::max<int64_t>(1, inner / kMinBusyDepth);
-  const double items = count(rows, tile.block_rows()) * count(columns, tile.block_columns()) *
-                       static_cast<double>(cuts) * tile.group_size;
+  const double items = blocks(rows, tile.block_rows()) * blocks(columns, tile.block_columns()) *
+                       static_cast<double>(count * cuts * CountedItems(tile));
   return std::min(1.0, items / static_cast<double>(busy_items) / (are_readers ? kReaders : 1));
 }
 
-int64_t Tuning::BusyGroups(int group_size) const {
+int64_t Tuning::BusyGroups(const TileShape& tile) const {
   if (busy_items == 0) return 0;
-  return std::max<int64_t>(1, busy_items / std::max(1, group_size));
+  return std::max<int64_t>(1, busy_items / CountedItems(tile));
 }
 
-TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t columns,
-                          int64_t inner) const {
+TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t columns, int64_t inner,
+                          int64_t count) const {
   std::optional<TileShape> best;
   double least_work = 0;
   bool best_is_of_few_rows = false;
@@ -197,8 +215,8 @@ TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t col
                     .item_rows = tile.item_rows,
                     .item_columns = tile.item_columns,
                     .depth = tile.depth,
-                    .parts = tile.parts,
-                    .busy_groups = BusyGroups(tile.group_size)};
+                    .parts = tile.parts};
+    shape.busy_groups = BusyGroups(shape);
     const auto is_too_large = [&] {
       return shape.is_of_group() && SharedBytes(shape, sum_bits) > shared_bytes;
     };
@@ -206,7 +224,7 @@ TileShape Tuning::TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t col
     if (is_too_large()) continue;
     if (!tile.is_alternative) return shape;
     double work = Work(shape, rows, columns);
-    if (busy_items > 0) work /= Busy(shape, rows, columns, inner);
+    if (busy_items > 0) work /= Busy(shape, rows, columns, inner, count);
     if (!best || work < least_work) {
       best = shape;
       least_work = work;
@@ -241,7 +259,6 @@ Tuning DeriveTuning(const DeviceLimits& limits) {
         limits.shared_bytes, limits.multiprocessors > 0 ? kMaxSharedBytes : tuning.shared_bytes);
     tuning.are_items_lanes = true;
     // A few groups on each hide what others wait for.
-    constexpr int64_t kBusyItems = 256;
     tuning.busy_items = limits.multiprocessors * kBusyItems;
     tuning.run_group_size = group_size;
     tuning.long_item_group_size = group_size;

@@ -12,7 +12,8 @@
 //       the same of an item of a group that sums a block together; depth and parts are TileShape's
 //   device, run, neighbours that one item computes in a row, items of a group
 //   device, busy, items
-//       that sum blocks at once where the device is busy; with fewer, the depth of blocks is cut
+//       that sum blocks of few outputs at once where the device is busy (items of 64 outputs count
+//       twice); with fewer, the depth of blocks is cut
 //   device, 3xtf32, depth from
 //       sums of float32 that deep are three products of TF32, on matrix units of fragments; not
 //       below kMinSplitDepth
@@ -47,8 +48,9 @@ struct Tuning {
     bool is_alternative = false;
   };
   std::vector<Tile> tiles;
-  bool are_items_lanes = false;              // of every tile
-  int64_t busy_items = 0;                    // that sum blocks at once; 0: nobody knows
+  bool are_items_lanes = false;  // of every tile
+  // Of few sums, that sum blocks at once; 0: nobody knows. Items of many sums count twice.
+  int64_t busy_items = 0;
   int64_t shared_bytes = int64_t{32} << 10;  // that a group may have
   // As Capabilities has them.
   int run_length = 1;
@@ -67,12 +69,14 @@ struct Tuning {
   // A shorter part of the depth is not worth a group of its own.
   static constexpr int64_t kMinBusyDepth = 64;
 
-  // The tile for so many rows of so deep sums of so many bits, `inner` deep if they are shared out.
+  // The tile for so many rows of so deep sums of so many bits, `inner` deep if they are shared out,
+  // where there are `count` such products side by side.
   TileShape TileFor(int64_t rows, int64_t depth, int sum_bits, int64_t columns = kManyColumns,
-                    int64_t inner = 1) const;
-  // How many groups of so many items keep the device busy; 0: nobody knows.
-  int64_t BusyGroups(int group_size) const;
-  double Busy(const TileShape& tile, int64_t rows, int64_t columns, int64_t inner) const;
+                    int64_t inner = 1, int64_t count = 1) const;
+  // How many such groups keep the device busy; 0: nobody knows.
+  int64_t BusyGroups(const TileShape& tile) const;
+  double Busy(const TileShape& tile, int64_t rows, int64_t columns, int64_t inner,
+              int64_t count) const;
   // Tells the generators how items are cut.
   void Describe(Capabilities& capabilities) const;
 };
@@ -92,10 +96,11 @@ struct DeviceLimits {
 // rows, at most 8, that its sums, a row of columns and one element of a row fit the registers: 32
 // of 512 bits, 16 of fewer. Elsewhere a group of 64 items sums 64 x 64 outputs from shared memory,
 // of which it takes up to 32 KiB, 8 x 8 an item; as many in blocks of 32 or 16 rows, or 4 x 4 an
-// item, where fewer of them are none; and up to 8 rows without shared memory, 4 columns an item. On
-// a device of smaller groups blocks are smaller. Where the number of multiprocessors is known,
-// blocks share out their depth until all are busy, take up to 48 KiB, and are as large as 128 x 128
-// where that leaves enough of them; and of few rows groups are larger the fewer columns there are.
+// item, or in blocks of 16 columns, 8 x 4 or 4 x 4 an item, where fewer of them are none; and up to
+// 8 rows without shared memory, 4 columns an item. On a device of smaller groups blocks are
+// smaller. Where the number of multiprocessors is known, blocks share out their depth until all are
+// busy, take up to 48 KiB, and are as large as 128 x 128 where that leaves enough of them; and of
+// few rows groups are larger the fewer columns there are.
 Tuning DeriveTuning(const DeviceLimits& limits);
 
 // The rules of `table` for the device `name`, in front of those that `tuning` has. Lines of other

@@ -71,7 +71,7 @@ TEST(TuningTest, ItemsOfAGpuSumABlockTogether) {
   EXPECT_EQ(tuning.TileFor(32, 5, 32), Block(8, 8, 4, 16, 8, 1));
   EXPECT_EQ(tuning.TileFor(9, 5, 32), Block(8, 8, 2, 32, 8, 1));
   EXPECT_EQ(tuning.TileFor(9, 5, 32, /*columns=*/100), Block(4, 4, 4, 32, 16, 1));
-  EXPECT_EQ(tuning.TileFor(1000, kDeep, 32, /*columns=*/20), Block(4, 4, 16, 8, 16, 1));
+  EXPECT_EQ(tuning.TileFor(1000, kDeep, 32, /*columns=*/20), Block(8, 4, 16, 4, 16, 1));
   // Elements twice as wide take as much shared memory of half the depth.
   EXPECT_EQ(tuning.TileFor(9, 5, 64), Block(8, 8, 2, 32, 4, 1));
   // Few rows: nothing is shared, and deep sums are shared out.
@@ -84,9 +84,14 @@ TEST(TuningTest, WhereMultiprocessorsAreKnownAllOfThemAreBusy) {
   const Tuning tuning =
       DeriveTuning({.most_group_items = 1024, .shared_bytes = 200 << 10, .multiprocessors = 100});
   EXPECT_EQ(tuning.busy_items, 25'600);
-  const auto tile = [&](int64_t rows, int64_t columns, int64_t inner) {
-    TileShape shape = tuning.TileFor(rows, inner, 32, columns, inner);
-    EXPECT_EQ(shape.busy_groups, 25'600 / shape.group_size);
+  const auto tile = [&](int64_t rows, int64_t columns, int64_t inner, int64_t count = 1) {
+    TileShape shape = tuning.TileFor(rows, inner, 32, columns, inner, count);
+    // Items of 64 sums are as good as two, but each multiprocessor has a group.
+    const bool has_many_sums = shape.depth > 0 && shape.rows * shape.columns() == 64;
+    const int counted = has_many_sums
+                            ? std::max(shape.group_size, std::min(2 * shape.group_size, 256))
+                            : shape.group_size;
+    EXPECT_EQ(shape.busy_groups, 25'600 / counted);
     shape.busy_groups = 0;
     return shape;
   };
@@ -94,6 +99,10 @@ TEST(TuningTest, WhereMultiprocessorsAreKnownAllOfThemAreBusy) {
   EXPECT_EQ(tile(4096, 4096, 64), Block(8, 8, 16, 16, 16, 1));
   EXPECT_EQ(tile(512, 512, 64), Block(4, 4, 16, 8, 16, 1));
   EXPECT_EQ(tile(512, 512, 4096), Block(8, 8, 16, 16, 16, 1));
+  // Many products side by side are enough of them, too.
+  EXPECT_EQ(tile(512, 512, 64, /*count=*/36), Block(8, 8, 16, 16, 16, 1));
+  EXPECT_EQ(tile(64, 64, 64), Block(4, 4, 16, 8, 16, 1));
+  EXPECT_EQ(tile(64, 64, 64, /*count=*/400), Block(8, 8, 8, 8, 16, 1));
   // Of few rows, more items for fewer columns.
   EXPECT_EQ(tile(1, 100'000, kDeep), Block(1, 4, 1, 16, 0, 32));
   EXPECT_EQ(tile(1, 1000, kDeep), Block(1, 4, 1, 4, 0, 128));
@@ -103,6 +112,25 @@ TEST(TuningTest, WhereMultiprocessorsAreKnownAllOfThemAreBusy) {
   Tuning measured = tuning;
   ASSERT_TRUE(AddRules("a, busy, 640\n", "a", measured).ok());
   EXPECT_EQ(measured.TileFor(512, 64, 32, 512, 64).busy_groups, 640 / 256);
+}
+
+// Convolutions of the layers of small networks, on a GPU of 16 multiprocessors.
+TEST(TuningTest, ItemsOfManySumsAreBusySooner) {
+  const Tuning tuning =
+      DeriveTuning({.most_group_items = 1024, .shared_bytes = 48 << 10, .multiprocessors = 16});
+  const auto tile = [&](int64_t rows, int64_t columns, int64_t inner, int64_t count = 1) {
+    TileShape shape = tuning.TileFor(rows, 1, 32, columns, inner, count);
+    shape.busy_groups = 0;
+    return shape;
+  };
+  EXPECT_EQ(tile(32, 28 * 28, 288), Block(8, 8, 4, 16, 16, 1));
+  EXPECT_EQ(tile(128, 14 * 14, 1152), Block(8, 8, 16, 16, 16, 1));
+  EXPECT_EQ(tile(128, 7 * 7, 1152), Block(8, 8, 8, 8, 16, 1));
+  // Depths that leave nothing to share out have smaller blocks still.
+  EXPECT_EQ(tile(128, 7 * 7, 64), Block(4, 4, 16, 8, 16, 1));
+  // Winograd's products of an image of 14 x 14 have 16 columns, and so have blocks.
+  EXPECT_EQ(tile(256, 16, 64, /*count=*/36), Block(8, 4, 16, 4, 16, 1));
+  EXPECT_EQ(tile(64, 16, 64, /*count=*/36), Block(4, 4, 16, 4, 16, 1));
 }
 
 TEST(TuningTest, BlocksFitWhatAGroupMayHave) {
