@@ -79,9 +79,10 @@ int64_t SharedBytes(const TileShape& tile, int sum_bits) {
 constexpr int64_t kBusyItems = 256;
 
 // What a group counts for where items keep the device busy. An item waits for a load from memory
-// only if its products of the piece before end sooner. With 64 sums, and pieces 16 deep, they take
-// longer than that load, so that an item for each lane, 128 of a multiprocessor, is enough. Still
-// each multiprocessor needs a group.
+// only if its products of the piece before end sooner. With 64 sums, and pieces 16 deep, these are
+// 1,024 multiply-adds that do not wait for each other, more cycles than the 400 to 800 of a load,
+// so that an item for each of the 128 lanes of a multiprocessor is enough. Still each
+// multiprocessor needs a group.
 int64_t CountedItems(const TileShape& tile) {
   constexpr int kManySums = 64;
   const int64_t items = std::max(1, tile.group_size);
