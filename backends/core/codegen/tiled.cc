@@ -260,16 +260,19 @@ class TiledRecipe final : public Recipe {
 
 }  // namespace
 
+TileShape TileOf(const Tuning& tuning, const TiledProduct& product, int64_t rows) {
+  return tuning.TileFor(rows, product.most_depth(), product.sum_bits(),
+                        product.known_columns().value_or(Tuning::kManyColumns),
+                        product.known_depth(), product.known_count());
+}
+
 Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
                                                   const Capabilities& capabilities,
                                                   const Tuning& tuning) {
   ONNXIFI_RETURN_IF_ERROR(CheckTiles(facts.program, facts.step));
   const auto with_tile_for = [&](int64_t rows) {
     TiledProduct product(facts.program, facts.step);
-    product.SetTile(tuning.TileFor(rows, product.most_depth(), product.sum_bits(),
-                                   product.known_columns().value_or(Tuning::kManyColumns),
-                                   product.known_depth(), product.known_count()),
-                    capabilities.matrix_units);
+    product.SetTile(TileOf(tuning, product, rows), capabilities.matrix_units);
     return product;
   };
   const TiledProduct untiled(facts.program, facts.step);

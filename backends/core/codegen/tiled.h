@@ -15,6 +15,9 @@
 
 namespace onnxifi::codegen {
 
+// The tile of `tuning` for a product of so many rows, with what is known of its other extents.
+TileShape TileOf(const Tuning& tuning, const TiledProduct& product, int64_t rows);
+
 // UNSUPPORTED_* with the reason, for a step that Check accepts.
 base::Result<std::unique_ptr<const Recipe>> SelectTiled(const device::Facts& facts,
                                                         const Capabilities& capabilities,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/core/codegen/plain_product.h"
+#include "backends/core/codegen/tiled.h"
 #include "backends/core/codegen/tuning.h"
 #include "backends/core/program/testing/program_maker.h"
 
@@ -34,10 +35,11 @@ constexpr auto kFloat = ElementType::kFloat32;
 
 // A product of that many rows, columns and terms; or a convolution of 3 x 3 over an image of
 // columns x columns, padded by 1, with that many outputs and channels, as many groups, and that
-// stride. With a bias it is added to the sums.
+// stride. Of a batch there are so many products. With a bias it is added to the sums.
 struct Options {
   bool has_bias = false;
   int64_t group = 1;
+  int64_t batch = 1;  // of products
   int64_t stride = 1;
   ElementType type = kFloat;  // of the operands
   ElementType sum_type = kFloat;
@@ -63,6 +65,10 @@ ProgramMaker MakeProduct(int64_t rows, int64_t columns, int64_t depth, bool is_w
   } else {
     contract.m_axes = contract.n_axes = 1;
     contract.inner = {depth};
+    if (options.batch > 1) {
+      contract.batch_axes = 1;
+      for (program::Shape* shape : {&a, &b, &domain}) shape->insert(shape->begin(), options.batch);
+    }
   }
   const auto read = [&](const program::Shape& shape) {
     step.reads.push_back(maker.Input(shape, options.type).view);
@@ -96,9 +102,7 @@ Made Make(const ProgramMaker& maker, const Dialect& dialect) {
   const program::Step& step = maker.program.steps.back();
   EXPECT_TRUE(CheckTiles(maker.program, step).ok());
   TiledProduct product(maker.program, step);
-  product.SetTile(DeriveTuning({.most_group_items = 256})
-                      .TileFor(product.least_rows(), product.most_depth(), product.sum_bits(),
-                               product.known_columns().value_or(Tuning::kManyColumns)));
+  product.SetTile(TileOf(DeriveTuning({.most_group_items = 256}), product, product.least_rows()));
   Made made{product.Bind(device::Bind(maker.program, step, {})), {}};
   for (const Part part : {Part::kRows, Part::kColumns, Part::kSums}) {
     made.texts.push_back(
@@ -182,6 +186,19 @@ TEST(TiledProductTest, BytesTakeAQuarterOrAHalfOfTheMemory) {
   EXPECT_THAT(less.texts[2].source, HasSubstr("i16* "));
 }
 
+// As 36 frequencies of Winograd's algorithm, and 36 groups of a convolution.
+TEST(TiledProductTest, ProductsSideBySideKeepAGpuBusy) {
+  const Tuning tuning = DeriveTuning({.most_group_items = 256, .multiprocessors = 16});
+  const auto rows_of_items = [&](const ProgramMaker& maker) {
+    const TiledProduct product(maker.program, maker.program.steps.back());
+    return TileOf(tuning, product, product.least_rows()).rows;
+  };
+  EXPECT_EQ(rows_of_items(MakeProduct(64, 64, 64, /*is_window=*/false)), 4);
+  EXPECT_EQ(rows_of_items(MakeProduct(64, 64, 64, /*is_window=*/false, {.batch = 36})), 8);
+  EXPECT_EQ(rows_of_items(MakeProduct(64, 8, 7, /*is_window=*/true)), 4);
+  EXPECT_EQ(rows_of_items(MakeProduct(64 * 36, 8, 7, /*is_window=*/true, {.group = 36})), 8);
+}
+
 TEST(TiledProductTest, OperandsAreLaidOutAsPermitted) {
   ProgramMaker maker = MakeProduct(33, 7, 20, /*is_window=*/true);
   const program::Step& step = maker.program.steps.back();
@@ -193,8 +210,7 @@ TEST(TiledProductTest, OperandsAreLaidOutAsPermitted) {
     maker.program.precision = permitted;
     TiledProduct product(maker.program, step);
     EXPECT_EQ(product.precision(), kFloat32) << "An item sums its own block.";
-    product.SetTile(DeriveTuning({.most_group_items = 256})
-                        .TileFor(product.least_rows(), product.most_depth(), product.sum_bits()));
+    product.SetTile(TileOf(DeriveTuning({.most_group_items = 256}), product, product.least_rows()));
     EXPECT_EQ(product.precision(), used);
     EXPECT_EQ(product.stored_type(Part::kRows), type);
     EXPECT_EQ(product.stored_type(Part::kColumns), type);
