@@ -22,6 +22,10 @@ void BranchChoices::Ask(const graph::Node& node, Branch first, bool is_only) {
   if (!asked_ && !Find(node)) asked_ = {&node, first, /*is_second=*/is_only};
 }
 
+void BranchChoices::AskToSink(const graph::Node& node) {
+  if (unsunk_ == nullptr) unsunk_ = &node;
+}
+
 bool BranchChoices::Next() {
   if (++attempts_ == kMaxAttempts) return false;
   if (asked_) {

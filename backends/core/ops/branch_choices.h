@@ -28,6 +28,11 @@ class BranchChoices {
   // To be called where the lowering misses the rank of what an If gives. `first` is tried first,
   // and with `is_only` nothing else.
   void Ask(const graph::Node& node, Branch first, bool is_only);
+  // To be called where the lowering misses the rank of an If that no branch can stand in for, as
+  // data tell its condition: its readers can stand in the branches instead.
+  void AskToSink(const graph::Node& node);
+  // The first such If; null if no lowering has missed one.
+  const graph::Node* unsunk() const { return unsunk_; }
   // To be called when a lowering has failed: whether to lower again, with other choices. False when
   // all were tried, or more than any model should need.
   bool Next();
@@ -42,6 +47,7 @@ class BranchChoices {
   };
 
   std::vector<Choice> choices_;
+  const graph::Node* unsunk_ = nullptr;
   std::optional<Choice> asked_;  // by the lowering at hand: the first If without a choice
   int attempts_ = 0;
 };

@@ -179,6 +179,7 @@ Status GraphLowering::KeepOutputs(const Node& node, Lowering& lowering) {
   const bool is_uninferred = node.domain == "ai.onnx.ml" || FollowsUninferred(node);
   // Its tensor follows from nothing, and ONNX Runtime's model builder declares [1] as [].
   const bool is_constant = node.domain.empty() && node.op_type == "Constant";
+  const Node* const conditional = FindConditional(node);
   for (auto& [output, sequence] : lowering.TakeSequences()) {
     const ValueId id = node.outputs[output];
     if (id != kNoValue) ONNXIFI_RETURN_IF_ERROR(values_.Set(id, std::move(sequence)));
@@ -202,6 +203,7 @@ Status GraphLowering::KeepOutputs(const Node& node, Lowering& lowering) {
     ONNXIFI_RETURN_IF_ERROR(values_.Set(
         id, *std::move(tensors[k]), /*is_inferable=*/!is_open && !is_uninferred && !is_constant));
     if (is_uninferred) uninferred_.insert(id);
+    if (conditional != nullptr) chosen_by_[id] = conditional;
     if (is_open) SetOpenRank(node, id, open->second);
   }
   return base::Ok();
@@ -209,6 +211,15 @@ Status GraphLowering::KeepOutputs(const Node& node, Lowering& lowering) {
 
 bool GraphLowering::FollowsUninferred(const Node& node) const {
   return std::ranges::any_of(node.inputs, [&](ValueId id) { return uninferred_.contains(id); });
+}
+
+const Node* GraphLowering::FindConditional(const Node& node) const {
+  if (node.domain.empty() && node.op_type == "If") return &node;
+  for (const ValueId id : node.inputs) {
+    const auto found = chosen_by_.find(id);
+    if (found != chosen_by_.end()) return found->second;
+  }
+  return nullptr;
 }
 
 Status GraphLowering::LowerNode(const Node& node) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -109,6 +110,8 @@ class GraphLowering : public BodyLowering {
   // Whether it reads what a branch gave that stands for an If, of which exporters declare ranks as
   // the other branch has them, what an operator of ai.onnx.ml gave, or what was made of either.
   bool FollowsUninferred(const graph::Node& node) const;
+  // The If of this graph, lowered as one, that the node is or follows from; null: there is none.
+  const graph::Node* FindConditional(const graph::Node& node) const;
 
   // An If that one of its branches stands in for (open_branches.cc).
 
@@ -175,6 +178,8 @@ class GraphLowering : public BodyLowering {
   const int nesting_;
   GraphValues values_;
   std::unordered_set<graph::ValueId> uninferred_;  // ONNX knows no extents of these
+  // The If of this graph, lowered as one, that a value follows from.
+  std::unordered_map<graph::ValueId, const graph::Node*> chosen_by_;
   size_t lowered_nodes_ = 0;
 };
 

@@ -105,8 +105,9 @@ Status GraphValues::Resolve(ValueId id) {
   ONNXIFI_RETURN_IF_ERROR(ResolveAnyRank(id));
   const auto open = open_ranks_.find(id);
   if (open == open_ranks_.end()) return base::Ok();
-  const auto& [choices, node, first, is_only] = open->second;
-  if (choices != nullptr) choices->Ask(*node, first, is_only);
+  const auto& [choices, node, first, is_only, is_of_data] = open->second;
+  if (choices != nullptr && is_of_data) choices->AskToSink(*node);
+  if (choices != nullptr && !is_of_data) choices->Ask(*node, first, is_only);
   return Status(Code::kUnsupportedShape,
                 "Value " + Quoted(graph_.values[id].name) + " has " +
                     std::to_string(operands_[id]->rank()) +

@@ -44,12 +44,14 @@ class GraphValues {
   // Of a tensor that is known: a run may give it fewer axes than its operand has, which has leading
   // axes of extent 1 in their place.
   bool HasOpenRank(graph::ValueId id) const { return open_ranks_.contains(id); }
-  // Where its rank is needed, `choices` are asked for a branch of `node`, unless they are null.
+  // Where its rank is needed, `choices` are asked for a branch of `node`, or to sink its readers,
+  // unless they are null.
   struct OpenRank {
     BranchChoices* choices = nullptr;
     const graph::Node* node = nullptr;
     Branch first = Branch::kThen;
     bool is_only = false;
+    bool is_of_data = false;
   };
   void SetOpenRank(graph::ValueId id, OpenRank open) { open_ranks_[id] = open; }
   bool IsKnown(graph::ValueId id) const;

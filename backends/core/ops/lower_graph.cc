@@ -9,6 +9,7 @@
 
 #include "backends/core/ops/branch_choices.h"
 #include "backends/core/ops/graph_lowering.h"
+#include "backends/core/ops/sunk_readers.h"
 
 namespace onnxifi::ops {
 
@@ -17,6 +18,11 @@ using program::Program;
 using program::SymbolicValues;
 
 namespace {
+
+// Ifs of which data choose the rank, one behind another: what follows the last is lowered for each
+// of their branches.
+constexpr int kMaxSunk = 6;
+constexpr size_t kMaxSunkNodes = 10'000;
 
 // The numbers of the symbols that the inputs declare, of which the program has no others yet.
 std::vector<int64_t> SymbolsOf(const Program& program, std::span<const tensor::Extents> inputs) {
@@ -72,22 +78,21 @@ SupportAnswer AnswerOnce(const Graph& graph, const FunctionSource* functions,
   return answer;
 }
 
+// Whether it may be a fault of a rank that a value was given.
+bool IsOfRank(const Status& status) {
+  return status.code() == Code::kInvalidModel || status.code() == Code::kMismatchingShape;
+}
+
 size_t CountRefusals(const SupportAnswer& answer) {
   return static_cast<size_t>(std::ranges::count_if(
              answer.nodes, [](const Status& status) { return !status.ok(); })) +
          (answer.edges.ok() ? 0 : 1);
 }
 
-}  // namespace
-
-bool MayOpenRanks(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
-    return (node.domain.empty() && node.op_type == "If") || IsSqueezeOfOnes(node);
-  });
-}
-
-Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSource* functions,
-                                            const StepCheck& check, BranchRequest* branches) {
+// `out_conditional`: the If, of the graph or inside it, whose readers can be sunk; null: none.
+Result<std::unique_ptr<Program>> LowerSunk(const Graph& graph, const FunctionSource* functions,
+                                           const StepCheck& check, BranchRequest* branches,
+                                           const graph::Node*& out_conditional) {
   const std::span<const tensor::Extents> inputs =
       branches != nullptr ? branches->inputs : std::span<const tensor::Extents>();
   BranchChoices choices;
@@ -112,11 +117,13 @@ Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSo
     refusal = std::move(program).status();
     furthest = lowered_nodes;
   } while (choices.Next());
+  out_conditional = choices.unsunk();
   return refusal;
 }
 
-SupportAnswer LowerEachNode(const Graph& graph, const FunctionSource* functions,
-                            const StepCheck& check, Carrier carrier) {
+// Each node that is part of an If as that is answered.
+SupportAnswer AnswerSunk(const Graph& graph, const FunctionSource* functions,
+                         const StepCheck& check, Carrier carrier, int sunk_count) {
   BranchChoices choices;
   SupportAnswer best = AnswerOnce(graph, functions, check, carrier, choices);
   size_t fewest = CountRefusals(best);
@@ -127,7 +134,51 @@ SupportAnswer LowerEachNode(const Graph& graph, const FunctionSource* functions,
     best = std::move(answer);
     fewest = refusals;
   }
-  return best;
+  if (fewest == 0 || choices.unsunk() == nullptr || sunk_count == kMaxSunk) return best;
+  const std::optional<SunkGraph> sunk = SinkReaders(graph, *choices.unsunk(), kMaxSunkNodes);
+  if (!sunk) return best;
+  const SupportAnswer inside = AnswerSunk(sunk->graph, functions, check, carrier, sunk_count + 1);
+  SupportAnswer answer{.nodes = {}, .is_emulated = {}, .edges = inside.edges};
+  for (size_t k = 0; k < sunk->positions.size(); ++k) {
+    const auto position = static_cast<size_t>(sunk->positions[k]);
+    answer.nodes.push_back(inside.nodes[position]);
+    answer.is_emulated.push_back(inside.is_emulated[position]);
+    if (sunk->positions[k] == inside.edge_node) answer.edge_node = static_cast<int>(k);
+  }
+  return CountRefusals(inside) == 0 ? answer : best;
+}
+
+}  // namespace
+
+bool MayOpenRanks(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
+    return (node.domain.empty() && node.op_type == "If") || IsSqueezeOfOnes(node);
+  });
+}
+
+Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSource* functions,
+                                            const StepCheck& check, BranchRequest* branches) {
+  std::optional<SunkGraph> sunk;
+  Status refusal;
+  for (int count = 0; count <= kMaxSunk; ++count) {
+    const Graph& current = sunk ? sunk->graph : graph;
+    const graph::Node* conditional = nullptr;
+    Result<std::unique_ptr<Program>> program =
+        LowerSunk(current, functions, check, branches, conditional);
+    if (program.ok()) return program;
+    // What does not fit the rank of a branch may be right of one that runs take.
+    if (refusal.ok() || !IsOfRank(program.status())) refusal = std::move(program).status();
+    std::optional<SunkGraph> next;
+    if (conditional != nullptr) next = SinkReaders(current, *conditional, kMaxSunkNodes);
+    if (!next) break;
+    sunk = std::move(next);
+  }
+  return refusal;
+}
+
+SupportAnswer LowerEachNode(const Graph& graph, const FunctionSource* functions,
+                            const StepCheck& check, Carrier carrier) {
+  return AnswerSunk(graph, functions, check, carrier, /*sunk_count=*/0);
 }
 
 }  // namespace onnxifi::ops

@@ -96,10 +96,32 @@ std::optional<int64_t> GraphLowering::Evaluate(const Dim& dim) const {
 
 void GraphLowering::SetOpenRank(const Node& node, ValueId id, Branch first) {
   const std::optional<Dim> condition = FindCondition(node);
-  if (!condition || target_.choices == nullptr) return values_.SetOpenRank(id, {});
+  if (!condition || target_.choices == nullptr) {
+    return values_.SetOpenRank(
+        id, {target_.choices, &node, first, /*is_only=*/false, /*is_of_data=*/true});
+  }
   const std::optional<int64_t> number = Evaluate(*condition);
   if (number) first = *number != 0 ? Branch::kThen : Branch::kElse;
   values_.SetOpenRank(id, {target_.choices, &node, first, /*is_only=*/number.has_value()});
+}
+
+Status GraphLowering::LowerOfOpenRank(const Node& node) {
+  Status status = LowerNode(node);
+  if (status.code() == Code::kUnsupportedShape && target_.choices != nullptr) {
+    // Each branch alone may give what is missed, such as how many numbers a list has.
+    const Node* conditional = FindConditional(node);
+    if (conditional != nullptr && conditional != &node) target_.choices->AskToSink(*conditional);
+  }
+  const bool is_of_rank =
+      status.code() == Code::kInvalidModel || status.code() == Code::kMismatchingShape;
+  if (!is_of_rank || target_.symbols != nullptr || target_.depends_on_ones == nullptr ||
+      !*target_.depends_on_ones || !FollowsUninferred(node)) {
+    return status;
+  }
+  return Status(Code::kUnsupportedShape,
+                std::string(status.sentence()) +
+                    " A Squeeze without axes before it keeps all symbols before a run is known; "
+                    "give it its axes, or declare the rank of its result.");
 }
 
 }  // namespace onnxifi::ops

@@ -117,18 +117,4 @@ BodyLowering::WriteBody GraphLowering::RemoveOnes(bool& out_is_open) const {
   };
 }
 
-Status GraphLowering::LowerOfOpenRank(const Node& node) {
-  Status status = LowerNode(node);
-  const bool is_of_rank =
-      status.code() == Code::kInvalidModel || status.code() == Code::kMismatchingShape;
-  if (!is_of_rank || target_.symbols != nullptr || target_.depends_on_ones == nullptr ||
-      !*target_.depends_on_ones || !FollowsUninferred(node)) {
-    return status;
-  }
-  return Status(Code::kUnsupportedShape,
-                std::string(status.sentence()) +
-                    " A Squeeze without axes before it keeps all symbols before a run is known; "
-                    "give it its axes, or declare the rank of its result.");
-}
-
 }  // namespace onnxifi::ops

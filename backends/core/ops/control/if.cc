@@ -2,8 +2,9 @@
 //
 // If: both branches become sub-programs; the condition is read when the program runs. Where they
 // give different ranks, the result has the greater one, with leading axes of extent 1, and is only
-// for who broadcasts it to as many axes. Where others read it and extents tell the condition,
-// lower_graph chooses a branch (branch_choices.h).
+// for who broadcasts it to as many axes. Where others read it, lower_graph chooses a branch if
+// extents tell the condition (branch_choices.h), and else moves them into the branches
+// (sunk_readers.h).
 
 #include <algorithm>
 #include <memory>

@@ -123,7 +123,118 @@ TEST(IfTest, TheTypeIsKnownWhateverTheRankIs) {
   EXPECT_THAT(Numbers((*out)[0]), ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-TEST(IfTest, RefusesDifferentRanksWhereTheyCount) {
+void ExpectClaim(const graph::Graph& graph, bool is_claimed);
+
+// Data choose: each branch has the readers.
+TEST(IfTest, ReadersAreLoweredForEachBranch) {
+  const auto expect = [](const graph::Graph& graph, bool condition, const tensor::Extents& extents,
+                         const std::vector<double>& numbers) {
+    ExpectClaim(graph, true);
+    const auto out = RunChosen(graph, condition);
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_EQ((*out)[0].extents(), extents);
+    EXPECT_EQ(Numbers((*out)[0]), numbers);
+  };
+  const auto scalar = Gives({}, {7});
+  // Results of one rank behind operators that look at axes.
+  const graph::Graph summed = Chosen(
+      scalar, Gives({2, 2}, {1, 2, 3, 4}), [](GraphBuilder& builder, ValueId, ValueId chosen) {
+        return builder.AddNode("ReduceSum", 13, {builder.AddNode("Relu", 14, {chosen})},
+                               {{"keepdims", int64_t{0}}});
+      });
+  expect(summed, true, {}, {7});
+  expect(summed, false, {}, {10});
+  // Broadcast to fewer axes, read twice, beside what does not depend on it.
+  const graph::Graph gathered = Chosen(
+      Gives({2, 3}, {1, 0, 0, 0, 1, 0}), Gives({1, 1, 3}, {0, 0, 1}),
+      [](GraphBuilder& builder, ValueId matrix, ValueId chosen) {
+        const ValueId negative = builder.AddNode("Neg", 13, {matrix});
+        const ValueId product = builder.AddNode("Mul", 14, {negative, chosen});
+        const ValueId both = builder.AddNode("Add", 14, {product, chosen});
+        const ValueId minus_one = builder.AddConstant(MakeTensor(ElementType::kInt64, {1}, {-1}));
+        return builder.AddNode("Reshape", 13, {both, minus_one});
+      });
+  expect(gathered, true, {6}, {0, 0, 0, 0, -4, 0});
+  expect(gathered, false, {6}, {0, 0, -2, 0, 0, -5});
+}
+
+// The number of numbers in a list is another in each branch.
+TEST(IfTest, ReadersOfListsAreLoweredForEachBranch) {
+  const auto list = [](const std::vector<double>& numbers) {
+    GraphBuilder branch("branch");
+    const ValueId constant = branch.AddConstant(
+        MakeTensor(ElementType::kInt64, {static_cast<int64_t>(numbers.size())}, numbers));
+    branch.SetOutputs({branch.AddNode("Identity", 16, {constant})});
+    return std::make_shared<graph::Graph>(branch.Take());
+  };
+  const graph::Graph graph = Chosen(
+      list({3, 2}), list({1, 2, 3}), [](GraphBuilder& builder, ValueId matrix, ValueId list) {
+        const ValueId shaped = builder.AddNode("Reshape", 13, {matrix, list});
+        const ValueId last =
+            builder.AddNode("ReduceMax", 13, {shaped}, {{"axes", std::vector<int64_t>{-1}}});
+        return builder.AddNode("Flatten", 13, {last}, {{"axis", int64_t{0}}});
+      });
+  ExpectClaim(graph, true);
+  auto out = RunChosen(graph, true);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(2, 4, 6));
+  out = RunChosen(graph, false);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(3, 6));
+}
+
+// One behind another, and inside of a loop's body.
+TEST(IfTest, ReadersOfSeveralAreLoweredForEachBranch) {
+  const auto choose = [](GraphBuilder& builder, ValueId condition, ValueId x) {
+    GraphBuilder flat("flat");
+    const ValueId minus_one = flat.AddConstant(MakeTensor(ElementType::kInt64, {1}, {-1}));
+    flat.SetOutputs({flat.AddNode("Reshape", 13, {flat.AddCapture("x", x), minus_one})});
+    GraphBuilder doubled("doubled");
+    const ValueId captured = doubled.AddCapture("x", x);
+    doubled.SetOutputs({doubled.AddNode("Add", 14, {captured, captured})});
+    return builder.AddNode("If", 16, {condition},
+                           {{"then_branch", flat.Share()}, {"else_branch", doubled.Share()}});
+  };
+  const auto sum = [](GraphBuilder& builder, ValueId x) {
+    return builder.AddNode("ReduceSum", 13, {x}, {{"keepdims", int64_t{0}}});
+  };
+  GraphBuilder builder("two");
+  const ValueId condition = builder.AddInput("condition", TypeOf(ElementType::kBool, {}));
+  const ValueId matrix = builder.AddInput("matrix", TypeOf(ElementType::kFloat32, {2, -1}));
+  const ValueId first = builder.AddNode("Relu", 14, {choose(builder, condition, matrix)});
+  const ValueId opposite = builder.AddNode("Not", 1, {condition});
+  const ValueId second = choose(builder, opposite, first);
+  const ValueId third = choose(builder, condition, builder.AddNode("Neg", 13, {second}));
+  const graph::Graph chain = builder.Take({sum(builder, builder.AddNode("Relu", 14, {third}))});
+  GraphBuilder body("body");
+  body.AddInput("iteration", TypeOf(ElementType::kInt64, {}));
+  const ValueId goes_on = body.AddInput("goes_on", TypeOf(ElementType::kBool, {}));
+  const ValueId total = body.AddInput("total", TypeOf(ElementType::kFloat32, {}));
+  const ValueId chosen =
+      choose(body, body.AddCapture("condition", 0), body.AddCapture("matrix", 1));
+  const ValueId more = sum(body, body.AddNode("Relu", 14, {chosen}));
+  body.SetOutputs(
+      {body.AddNode("Identity", 16, {goes_on}), body.AddNode("Add", 14, {total, more})});
+  GraphBuilder looped("looped");
+  ASSERT_EQ(looped.AddInput("condition", TypeOf(ElementType::kBool, {})), 0);
+  ASSERT_EQ(looped.AddInput("matrix", TypeOf(ElementType::kFloat32, {2, -1})), 1);
+  const ValueId trips = looped.AddConstant(MakeTensor(ElementType::kInt64, {}, {3}));
+  const ValueId zero = looped.AddConstant(MakeTensor(ElementType::kFloat32, {}, {0}));
+  const graph::Graph loop = looped.Take(
+      {looped.AddNode("Loop", 16, {trips, graph::kNoValue, zero}, {{"body", body.Share()}})});
+  for (const bool given : {true, false}) {
+    ExpectClaim(chain, true);
+    auto out = RunChosen(chain, given);
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_THAT(Numbers((*out)[0]), ElementsAre(0));
+    ExpectClaim(loop, true);
+    out = RunChosen(loop, given);
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_THAT(Numbers((*out)[0]), ElementsAre(given ? 63 : 126));
+  }
+}
+
+TEST(IfTest, RefusesDifferentRanksOfOutputs) {
   const auto refuses = [](const graph::Graph& graph) {
     const auto out = RunChosen(graph, true);
     ASSERT_FALSE(out.ok());
@@ -137,7 +248,6 @@ TEST(IfTest, RefusesDifferentRanksWhereTheyCount) {
     EXPECT_TRUE(is_refused);
   };
   const auto scalar = Gives({}, {1});
-  // As an output; in an operator that looks at axes; broadcast to fewer axes; twice.
   refuses(Chosen(scalar, Gives({1}, {1}),
                  [](GraphBuilder&, ValueId, ValueId chosen) { return chosen; }));
   refuses(Chosen(scalar, Gives({1}, {1}), [](GraphBuilder& builder, ValueId, ValueId chosen) {
@@ -147,9 +257,6 @@ TEST(IfTest, RefusesDifferentRanksWhereTheyCount) {
                  [](GraphBuilder& builder, ValueId matrix, ValueId chosen) {
                    return builder.AddNode("Add", 14, {matrix, chosen});
                  }));
-  refuses(Chosen(scalar, Gives({1}, {1}), [](GraphBuilder& builder, ValueId, ValueId chosen) {
-    return builder.AddNode("Add", 14, {chosen, chosen});
-  }));
 }
 
 // What torch.onnx.export writes for x.squeeze(1) where the axis is a symbol.
