@@ -15,7 +15,6 @@ _TRANSFORMERS = "the source does not load"
 # What the exporter does not make.
 NOT_MADE = {
     "transformers/fnet [torch script]": _FFT,
-    "transformers/mixtral [torch script]": "torch script has no aten::histc",
     "transformers/longformer [torch script]": "the trace holds the length",
     "torch/graph_network [torch script]": "the trace holds the number of nodes",
     "sklearn/hist_gradient_boosting [skl2onnx]": "skl2onnx writes attributes that onnx refuses",
@@ -47,7 +46,7 @@ NOT_MADE = {
     for name in (
         "torch/rnn", "torch/point_net", "torch/encoder_decoder", "torch/special",
         "transformers/nystromformer", "transformers/longformer", "transformers/funnel",
-        "transformers/mixtral", "transformers/mamba", "transformers/rwkv")
+        "transformers/mamba", "transformers/rwkv")
 }  # fmt: skip
 
 # Networks whose number of boxes follows from scores that are almost equal, and how many tolerances they may
@@ -60,6 +59,8 @@ UNSTABLE = {
 
 # What the library refuses, with a pattern of its sentence.
 REFUSED = {
+    "onnxruntime/detr_half [onnxruntime quantizer]": (
+        "the converter writes a value twice; ONNX Runtime refuses it, too", "defined twice"),
     "keras/attention [tf2onnx]": (
         "Erfc is no operator of ONNX; ONNX Runtime refuses it, too", "Operator 'Erfc'"),
     "keras/efficientnet_b0 [tf2onnx]": (

@@ -6,18 +6,27 @@ import contextlib
 import io
 import logging
 
-from exported import torch_layers, torch_networks, torchvision_models, transformers_text
+from exported import (
+    torch_layers,
+    torch_networks,
+    torchvision_models,
+    transformers_pictures,
+    transformers_sounds,
+    transformers_text,
+    transformers_vision,
+)
 from exported.exported_case import Case, Exported
 
 # Scores of a network with steps of 8 bits in between: one rounding that falls the other way moves
 # what follows by a step. Two engines agree within so much of the root mean square.
-_STEPS = 5e-2
+STEPS = 5e-2
 # Of a network of random weights that is deep enough to make much of such a step.
-_DEEP_STEPS = 2e-1
+DEEP_STEPS = 2e-1
 _EXPORTER = "onnxruntime quantizer"
 
 
 def _source(name):
+    """The case of a short name, or of "name [exporter]"."""
     sources = {
         "resnet18": ("torchvision/resnet18", torchvision_models),
         "mobilenet_v2": ("torchvision/mobilenet_v2", torchvision_models),
@@ -29,6 +38,10 @@ def _source(name):
         "unet": ("torch/unet", torch_networks),
         "activations": ("torch/activations", torch_layers),
     }
+    if name not in sources:
+        modules = (torch_networks, torchvision_models, transformers_text, transformers_vision,
+                   transformers_pictures, transformers_sounds)  # fmt: skip
+        return next(case for module in modules for case in module.list_cases() if case.key == name)
     key, module = sources[name]
     return next(
         case for case in module.list_cases() if case.name == key and case.exporter == "torch script"
@@ -45,7 +58,7 @@ class _Reader:
         return next(self._left, None)
 
 
-def _quantized(name, source, convert, tolerance=_STEPS, is_own=False, peer_refusal=""):
+def quantized(name, source, convert, tolerance=STEPS, is_own=False, peer_refusal=""):
     """`is_own` where the float model's own answers are what counts, because little is rounded."""
 
     def make(folder):
@@ -63,7 +76,7 @@ def _quantized(name, source, convert, tolerance=_STEPS, is_own=False, peer_refus
     return Case(f"onnxruntime/{name}", _EXPORTER, make)
 
 
-def _static(**settings):
+def static(**settings):
     def convert(exported, path):
         from onnxruntime import quantization
 
@@ -81,7 +94,7 @@ def _static(**settings):
     return convert
 
 
-def _dynamic(**settings):
+def dynamic(**settings):
     def convert(exported, path):
         from onnxruntime import quantization
 
@@ -92,7 +105,7 @@ def _dynamic(**settings):
     return convert
 
 
-def _four_bits(form, **settings):
+def four_bits(form, **settings):
     def convert(exported, path):
         import onnx
         from onnxruntime.quantization import QuantFormat, matmul_nbits_quantizer
@@ -106,7 +119,7 @@ def _four_bits(form, **settings):
     return convert
 
 
-def _half(exported, path):
+def half(exported, path):
     import onnx
     from onnxruntime.transformers import float16
 
@@ -114,7 +127,7 @@ def _half(exported, path):
     onnx.save(model, str(path))
 
 
-def _optimized(kind, heads, width):
+def optimized(kind, heads, width):
     def convert(exported, path):
         from onnxruntime.transformers import optimizer
 
@@ -141,38 +154,38 @@ def _graph_level(level):
 def list_cases():
     uint8 = {"activation_type": "QUInt8", "weight_type": "QInt8"}
     int8 = {"activation_type": "QInt8", "weight_type": "QInt8"}
-    yield _quantized("resnet18_qdq", "resnet18", _static(
-        form="QDQ", per_channel=True, **int8), _DEEP_STEPS)  # fmt: skip
-    yield _quantized("resnet18_qoperator", "resnet18", _static(form="QOperator", **uint8))
-    yield _quantized("mobilenet_v2_qdq", "mobilenet_v2", _static(
+    yield quantized("resnet18_qdq", "resnet18", static(
+        form="QDQ", per_channel=True, **int8), DEEP_STEPS)  # fmt: skip
+    yield quantized("resnet18_qoperator", "resnet18", static(form="QOperator", **uint8))
+    yield quantized("mobilenet_v2_qdq", "mobilenet_v2", static(
         form="QDQ", method="Percentile", **uint8))  # fmt: skip
-    yield _quantized("mobilenet_v2_symmetric", "mobilenet_v2", _static(
-        form="QDQ", extra_options={"ActivationSymmetric": True}, **int8), _DEEP_STEPS)  # fmt: skip
-    yield _quantized("shufflenet_qoperator", "shufflenet", _static(
+    yield quantized("mobilenet_v2_symmetric", "mobilenet_v2", static(
+        form="QDQ", extra_options={"ActivationSymmetric": True}, **int8), DEEP_STEPS)  # fmt: skip
+    yield quantized("shufflenet_qoperator", "shufflenet", static(
         form="QOperator", per_channel=True, **uint8))  # fmt: skip
-    yield _quantized("unet_16_bits", "unet", _static(
+    yield quantized("unet_16_bits", "unet", static(
         form="QDQ", activation_type="QUInt16", weight_type="QInt8"), 1e-2)  # fmt: skip
-    yield _quantized("unet_qdq", "unet", _static(form="QDQ", **uint8))
-    yield _quantized("bert_qdq", "bert", _static(form="QDQ", **int8))
-    yield _quantized("bert_dynamic", "bert", _dynamic())
-    yield _quantized("bert_dynamic_channels", "bert", _dynamic(per_channel=True, reduce_range=True))
-    yield _quantized("gpt2_dynamic", "gpt2", _dynamic(weight_type="QUInt8"))
-    yield _quantized("resnet18_dynamic", "resnet18", _dynamic(weight_type="QUInt8"))
-    yield _quantized("lstm_dynamic", "lstm", _dynamic())
-    yield _quantized("llama_4_bits_qdq", "llama", _four_bits("QDQ", is_symmetric=True), 1e-3)
-    yield _quantized("llama_4_bits_zero_points", "llama", _four_bits("QDQ", is_symmetric=False), 1e-3)
-    yield _quantized("gpt2_4_bits", "gpt2", _four_bits("QOperator", is_symmetric=True), 1e-3)
-    yield _quantized("llama_8_bits", "llama", _four_bits("QOperator", bits=8, is_symmetric=False), 1e-3)
-    yield _quantized("bert_float16", "bert", _half, 2e-2, is_own=True)
-    yield _quantized("resnet18_float16", "resnet18", _half, 2e-2, is_own=True)
-    yield _quantized("lstm_float16", "lstm", _half, 2e-2, is_own=True,
+    yield quantized("unet_qdq", "unet", static(form="QDQ", **uint8))
+    yield quantized("bert_qdq", "bert", static(form="QDQ", **int8))
+    yield quantized("bert_dynamic", "bert", dynamic())
+    yield quantized("bert_dynamic_channels", "bert", dynamic(per_channel=True, reduce_range=True))
+    yield quantized("gpt2_dynamic", "gpt2", dynamic(weight_type="QUInt8"))
+    yield quantized("resnet18_dynamic", "resnet18", dynamic(weight_type="QUInt8"))
+    yield quantized("lstm_dynamic", "lstm", dynamic())
+    yield quantized("llama_4_bits_qdq", "llama", four_bits("QDQ", is_symmetric=True), 1e-3)
+    yield quantized("llama_4_bits_zero_points", "llama", four_bits("QDQ", is_symmetric=False), 1e-3)
+    yield quantized("gpt2_4_bits", "gpt2", four_bits("QOperator", is_symmetric=True), 1e-3)
+    yield quantized("llama_8_bits", "llama", four_bits("QOperator", bits=8, is_symmetric=False), 1e-3)
+    yield quantized("bert_float16", "bert", half, 2e-2, is_own=True)
+    yield quantized("resnet18_float16", "resnet18", half, 2e-2, is_own=True)
+    yield quantized("lstm_float16", "lstm", half, 2e-2, is_own=True,
                      peer_refusal="a segmentation fault")  # fmt: skip
-    yield _quantized("bert_fused", "bert", _optimized("bert", 4, 32), 1e-3, is_own=True)
-    yield _quantized("gpt2_fused", "gpt2", _optimized("gpt2", 4, 32), 1e-3, is_own=True)
-    yield _quantized("unet_channels_last", "unet", _optimized("unet", 4, 32), 1e-3, is_own=True)
+    yield quantized("bert_fused", "bert", optimized("bert", 4, 32), 1e-3, is_own=True)
+    yield quantized("gpt2_fused", "gpt2", optimized("gpt2", 4, 32), 1e-3, is_own=True)
+    yield quantized("unet_channels_last", "unet", optimized("unet", 4, 32), 1e-3, is_own=True)
     for name in ("resnet18", "bert", "gpt2", "lstm", "shufflenet", "activations"):
-        yield _quantized(f"{name}_basic", name, _graph_level("ORT_ENABLE_BASIC"), 1e-3, is_own=True)
-        yield _quantized(f"{name}_extended", name, _graph_level("ORT_ENABLE_EXTENDED"), 1e-3, is_own=True)
+        yield quantized(f"{name}_basic", name, _graph_level("ORT_ENABLE_BASIC"), 1e-3, is_own=True)
+        yield quantized(f"{name}_extended", name, _graph_level("ORT_ENABLE_EXTENDED"), 1e-3, is_own=True)
     # With channels in the blocks of this processor.
     for name in ("resnet18", "mobilenet_v2", "shufflenet", "unet", "bert"):
-        yield _quantized(f"{name}_all", name, _graph_level("ORT_ENABLE_ALL"), 1e-3, is_own=True)
+        yield quantized(f"{name}_all", name, _graph_level("ORT_ENABLE_ALL"), 1e-3, is_own=True)

@@ -197,6 +197,12 @@ def _counts(name):
     return data
 
 
+def _positive_target(name):
+    data = make_data(name)
+    data.target = numpy.exp(data.target)
+    return data
+
+
 def _list_trees():
     ensemble, tree = modules("ensemble", "tree")
 
@@ -280,7 +286,78 @@ def _list_others():
         data=_several_targets)  # fmt: skip
 
 
+def _list_rare():
+    names = ("calibration", "cluster", "compose", "cross_decomposition", "decomposition", "dummy",
+             "ensemble", "feature_selection", "gaussian_process", "linear_model", "mixture",
+             "model_selection", "multiclass", "naive_bayes", "neighbors", "pipeline",
+             "preprocessing", "svm", "tree")  # fmt: skip
+    (calibration, cluster, compose, cross_decomposition, decomposition, dummy, ensemble, feature_selection,
+     gaussian_process, linear_model, mixture, model_selection, multiclass, naive_bayes,
+     neighbors, pipeline, preprocessing, svm, tree) = modules(*names)  # fmt: skip
+    (kernels,) = modules("gaussian_process.kernels")
+    regressors = {
+        "lars": lambda: linear_model.Lars(),
+        "lasso_lars": lambda: linear_model.LassoLars(0.02),
+        "matching_pursuit": lambda: linear_model.OrthogonalMatchingPursuit(),
+        "ard": lambda: linear_model.ARDRegression(),
+        "theil_sen": lambda: linear_model.TheilSenRegressor(random_state=1),
+        "ransac": lambda: linear_model.RANSACRegressor(random_state=1),
+        "quantile": lambda: linear_model.QuantileRegressor(alpha=0.01),
+        "sgd_regressor": lambda: linear_model.SGDRegressor(random_state=1),
+        "passive_aggressive": lambda: linear_model.PassiveAggressiveRegressor(random_state=1),
+        "ridge_cv": lambda: linear_model.RidgeCV(),
+        "pls": lambda: cross_decomposition.PLSRegression(2),
+        "knn_minkowski": lambda: neighbors.KNeighborsRegressor(5, metric="minkowski", p=3),
+        "linear_svr": lambda: svm.LinearSVR(random_state=1),
+        "ada_boost_regressor": lambda: ensemble.AdaBoostRegressor(n_estimators=8, random_state=1),
+        "extra_tree": lambda: tree.ExtraTreeRegressor(max_depth=6, random_state=1),
+        "voting_regressor": lambda: ensemble.VotingRegressor(
+            [("a", linear_model.Ridge()), ("b", tree.DecisionTreeRegressor(max_depth=4))]),
+        "grid_search": lambda: model_selection.GridSearchCV(linear_model.Ridge(), {"alpha": [0.1, 1.0]}),
+        "gaussian_process_rational": lambda: gaussian_process.GaussianProcessRegressor(
+            kernels.RationalQuadratic(1.2, 0.8), alpha=0.1, optimizer=None),
+    }  # fmt: skip
+    for name, build in regressors.items():
+        yield _numeric(name, build, "target", 1e-3)
+    yield _numeric("tweedie", lambda: linear_model.TweedieRegressor(power=1.5), "target", data=_counts)
+    yield _numeric("gamma", lambda: linear_model.GammaRegressor(), "target", data=_positive_target)
+    classifiers = {
+        "perceptron": lambda: linear_model.Perceptron(random_state=1),
+        "nu_svc": lambda: svm.NuSVC(probability=True, random_state=1),
+        "bernoulli_nb": lambda: naive_bayes.BernoulliNB(binarize=0.1),
+        "bagged_linear": lambda: ensemble.BaggingClassifier(
+            linear_model.LogisticRegression(), n_estimators=4, random_state=1),
+        "stacking_classifier": lambda: ensemble.StackingClassifier(
+            [("a", linear_model.LogisticRegression()), ("b", tree.DecisionTreeClassifier(max_depth=4))]),
+        "select_from_model": lambda: pipeline.make_pipeline(
+            feature_selection.SelectFromModel(ensemble.ExtraTreesClassifier(10, random_state=1)),
+            linear_model.LogisticRegression()),
+        "tree_of_one_leaf": lambda: tree.DecisionTreeClassifier(max_depth=1),
+    }  # fmt: skip
+    for name, build in classifiers.items():
+        yield _numeric(name, build, tolerance=1e-3)
+    yield _numeric("complement_nb", lambda: naive_bayes.ComplementNB(), data=_positive, tolerance=1e-3)
+    transformers = {
+        "incremental_pca": lambda: decomposition.IncrementalPCA(3, batch_size=60),
+        "mini_batch_kmeans": lambda: cluster.MiniBatchKMeans(4, n_init=3, random_state=1),
+        "bayesian_mixture": lambda: mixture.BayesianGaussianMixture(n_components=3, random_state=1),
+        "variance_threshold": lambda: feature_selection.VarianceThreshold(0.9),
+        "binarizer": lambda: preprocessing.Binarizer(threshold=0.2),
+        "function_transformer": lambda: pipeline.make_pipeline(
+            preprocessing.FunctionTransformer(), preprocessing.StandardScaler()),
+        "k_bins_ordinal": lambda: preprocessing.KBinsDiscretizer(5, encode="ordinal", strategy="kmeans"),
+        "tree_embedding": lambda: ensemble.RandomTreesEmbedding(6, max_depth=3, sparse_output=False, random_state=1),
+        "outlier_factor": lambda: neighbors.LocalOutlierFactor(8, novelty=True),
+        "column_mix": lambda: compose.make_column_transformer(
+            (preprocessing.PolynomialFeatures(2), [0, 3]), (preprocessing.RobustScaler(), [1, 2]),
+            ("drop", [4]), remainder="passthrough"),
+    }  # fmt: skip
+    for name, build in transformers.items():
+        yield _numeric(name, build, None, 1e-3)
+
+
 def list_cases():
     yield from _list_linear()
     yield from _list_trees()
     yield from _list_others()
+    yield from _list_rare()

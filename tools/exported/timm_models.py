@@ -3,7 +3,7 @@
 weights."""
 
 from exported import live_weights
-from exported.torch_export import Subject, cases
+from exported.torch_export import DYNAMO, Subject, cases
 from exported.transformers_subject import signal
 
 # Name: extent of the image and gain of the weights.
@@ -29,6 +29,76 @@ _NETWORKS = {
     "hrnet_w18_small": (64, 1.4),
     "selecsls42b": (64, 1.4),
 }
+# Through torch.export alone.
+_BY_DYNAMO = {
+    "gcresnext26ts": (64, 1.4),
+    "gernet_s": (64, 1.4),
+    "coat_lite_tiny": (224, 1.0),
+    "convit_tiny": (224, 1.0),
+    "convnext_atto_rms": (64, 1.0),
+    "cpubone_nano": (64, 1.4),
+    "crossvit_9_dagger_240": (240, 1.0),
+    "csatv2": (128, 1.0),
+    "cs3darknet_focus_s": (64, 1.4),
+    "cspnext_tiny": (64, 1.4),
+    "davit_tiny": (64, 1.0),
+    "deit3_small_patch16_224": (224, 1.0),
+    "dpn48b": (64, 1.4),
+    "efficientformerv2_s0": (224, 1.0),
+    "efficientvim_m1": (64, 1.0),
+    "efficientvit_b0": (64, 1.4),
+    "efficientvit_m0": (64, 1.4),
+    "eva02_tiny_patch14_224": (224, 1.0),
+    "fasternet_t0": (64, 1.4),
+    "focalnet_tiny_srf": (64, 1.0),
+    "gcvit_xxtiny": (224, 1.0),
+    "hgnetv2_b0": (64, 1.4),
+    "hiera_tiny_224": (224, 1.0),
+    "sam2_hiera_tiny": (128, 1.0),
+    "iformer_t": (64, 1.0),
+    "inception_next_atto": (64, 1.0),
+    "inception_v4": (96, 1.4),
+    "lcnetv2_small": (64, 1.4),
+    "lowformer_b0": (64, 1.4),
+    "mambaout_femto": (64, 1.0),
+    "maxvit_pico_rw_256": (256, 1.0),
+    "caformer_s18": (64, 1.0),
+    "mobilevitv2_050": (64, 1.4),
+    "mvitv2_tiny": (224, 1.0),
+    "nest_tiny": (224, 1.0),
+    "nextvit_small": (64, 1.0),
+    "eca_nfnet_l0": (64, 1.0),
+    "pit_ti_224": (224, 1.0),
+    "rdnet_tiny": (64, 1.0),
+    "repghostnet_050": (64, 1.4),
+    "repvit_m0_9": (64, 1.4),
+    "resnest14d": (64, 1.4),
+    "ecaresnet26t": (64, 1.4),
+    "mobilenetv4_conv_small": (64, 1.0),
+    "regnetz_c16": (64, 1.0),
+    "ghostnetv2_100": (64, 1.0),
+    "resnetv2_50d_evos": (64, 1.4),
+    "resnetv2_50d_frn": (64, 1.4),
+    "rexnet_100": (64, 1.4),
+    "legacy_seresnet18": (64, 1.4),
+    "sequencer2d_s": (64, 1.0),
+    "shvit_s1": (64, 1.4),
+    "skresnet18": (64, 1.4),
+    "starnet_s050": (64, 1.4),
+    "swiftformer_xs": (64, 1.4),
+    "swinv2_cr_tiny_ns_224": (224, 1.0),
+    "tiny_vit_5m_224": (224, 1.0),
+    "tnt_s_patch16_224": (224, 1.0),
+    "tresnet_m": (64, 1.4),
+    "twins_svt_small": (64, 1.0),
+    "twins_pcpvt_small": (64, 1.0),
+    "visformer_tiny": (224, 1.0),
+    "vit_tiny_r_s16_p8_224": (224, 1.0),
+    "test_vit_relpos": (160, 1.0),
+    "ese_vovnet19b_slim": (64, 1.4),
+    "xception41p": (64, 1.4),
+    "pvt_v2_b0": (64, 1.0),
+}
 
 
 def _network(name, extent, gain):
@@ -50,3 +120,5 @@ def _network(name, extent, gain):
 def list_cases():
     for name, entry in _NETWORKS.items():
         yield from cases(f"timm/{name}", _network(name, *entry))
+    for name, entry in _BY_DYNAMO.items():
+        yield from cases(f"timm/{name}", _network(name, *entry), (DYNAMO,))

@@ -256,6 +256,31 @@ def _scripted_loop():
     return Subject(module, inputs, _BATCH)
 
 
+def _scripted_ranks():
+    """Data choose a branch, and with it how many axes the layers behind it see."""
+    import torch
+    from torch import nn
+
+    class Ranks(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.step = nn.Linear(6, 6)
+
+        def forward(self, value):
+            # type: (torch.Tensor) -> torch.Tensor
+            if bool(value.sum() > 0):
+                result = self.step(value).reshape(-1)
+            else:
+                result = torch.tanh(value)
+            result = torch.relu(result) + torch.softmax(result, -1)
+            return torch.cumsum(result.reshape(-1), 0)
+
+    module = torch.jit.script(settle("ranks", Ranks(), gain=1.5))
+    value = signal(1, 3, 6)
+    inputs = [(value.abs(),), (-signal(2, 5, 6).abs(),), (signal(3, 2, 6).abs(),)]
+    return Subject(module, inputs, _BATCH)
+
+
 def _conditional():
     """torch.cond, which torch.export keeps."""
     import torch
@@ -332,6 +357,7 @@ def list_cases():
     for name, make in _MODULES.items():
         yield from cases(f"torch/{name}", make)
     yield from cases("torch/scripted_loop", _scripted_loop, (SCRIPT,))
+    yield from cases("torch/scripted_ranks", _scripted_ranks, (SCRIPT,))
     yield from cases("torch/length_regulator", _length_regulator, (SCRIPT,))
     yield from cases("torch/special", _special, (DYNAMO,))
     yield from cases("torch/spectrum", _spectrum, (DYNAMO,))

@@ -4,7 +4,7 @@
 from exported.torch_export import cases
 from exported.transformers_subject import make_text
 
-_ENCODER = {
+ENCODER = {
     "vocab_size": 101,
     "hidden_size": 32,
     "num_hidden_layers": 2,
@@ -12,16 +12,16 @@ _ENCODER = {
     "intermediate_size": 48,
     "max_position_embeddings": 64,
 }
-_DECODER = {**_ENCODER, "use_cache": False, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-_GROUPED = {**_DECODER, "num_key_value_heads": 2}
-_THREE = ("input_ids", "attention_mask", "token_type_ids")
-_BOTH = ("input_ids", "attention_mask", "decoder_input_ids")
+DECODER = {**ENCODER, "use_cache": False, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+GROUPED = {**DECODER, "num_key_value_heads": 2}
+THREE = ("input_ids", "attention_mask", "token_type_ids")
+BOTH = ("input_ids", "attention_mask", "decoder_input_ids")
 
 _ENCODERS = {
-    "bert": ("BertConfig", "BertModel", _ENCODER, _THREE),
-    "albert": ("AlbertConfig", "AlbertModel", {**_ENCODER, "embedding_size": 16}),
-    "roberta": ("RobertaConfig", "RobertaModel", {**_ENCODER, "pad_token_id": 1}),
-    "electra": ("ElectraConfig", "ElectraModel", {**_ENCODER, "embedding_size": 16}),
+    "bert": ("BertConfig", "BertModel", ENCODER, THREE),
+    "albert": ("AlbertConfig", "AlbertModel", {**ENCODER, "embedding_size": 16}),
+    "roberta": ("RobertaConfig", "RobertaModel", {**ENCODER, "pad_token_id": 1}),
+    "electra": ("ElectraConfig", "ElectraModel", {**ENCODER, "embedding_size": 16}),
     "distilbert": (
         "DistilBertConfig",
         "DistilBertModel",
@@ -31,7 +31,7 @@ _ENCODERS = {
         "DebertaConfig",
         "DebertaModel",
         {
-            **_ENCODER,
+            **ENCODER,
             "relative_attention": True,
             "pos_att_type": ["c2p", "p2c"],
             "max_relative_positions": 16,
@@ -41,7 +41,7 @@ _ENCODERS = {
         "DebertaV2Config",
         "DebertaV2Model",
         {
-            **_ENCODER,
+            **ENCODER,
             "relative_attention": True,
             "pos_att_type": ["c2p", "p2c"],
             "position_buckets": 8,
@@ -49,34 +49,34 @@ _ENCODERS = {
             "share_att_key": True,
         },
     ),
-    "mpnet": ("MPNetConfig", "MPNetModel", _ENCODER),
-    "fnet": ("FNetConfig", "FNetModel", _ENCODER, ("input_ids", "token_type_ids")),
+    "mpnet": ("MPNetConfig", "MPNetModel", ENCODER),
+    "fnet": ("FNetConfig", "FNetModel", ENCODER, ("input_ids", "token_type_ids")),
     "squeezebert": (
         "SqueezeBertConfig",
         "SqueezeBertModel",
-        {**_ENCODER, "embedding_size": 32},
-        _THREE,
+        {**ENCODER, "embedding_size": 32},
+        THREE,
     ),
     "mobilebert": (
         "MobileBertConfig",
         "MobileBertModel",
-        {**_ENCODER, "embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16},
-        _THREE,
+        {**ENCODER, "embedding_size": 16, "intra_bottleneck_size": 16, "true_hidden_size": 16},
+        THREE,
     ),
-    "roformer": ("RoFormerConfig", "RoFormerModel", {**_ENCODER, "embedding_size": 32}),
-    "convbert": ("ConvBertConfig", "ConvBertModel", {**_ENCODER, "embedding_size": 16}),
+    "roformer": ("RoFormerConfig", "RoFormerModel", {**ENCODER, "embedding_size": 32}),
+    "convbert": ("ConvBertConfig", "ConvBertModel", {**ENCODER, "embedding_size": 16}),
     "nystromformer": (
         "NystromformerConfig",
         "NystromformerModel",
-        {**_ENCODER, "num_landmarks": 3, "segment_means_seq_len": 9},
+        {**ENCODER, "num_landmarks": 3, "segment_means_seq_len": 9},
     ),
-    "nomic_bert": ("NomicBertConfig", "NomicBertModel", _ENCODER),
-    "esm": ("EsmConfig", "EsmModel", {**_ENCODER, "pad_token_id": 1, "position_embedding_type": "rotary"}),
+    "nomic_bert": ("NomicBertConfig", "NomicBertModel", ENCODER),
+    "esm": ("EsmConfig", "EsmModel", {**ENCODER, "pad_token_id": 1, "position_embedding_type": "rotary"}),
     "modernbert": (
         "ModernBertConfig",
         "ModernBertModel",
         {
-            **_ENCODER,
+            **ENCODER,
             "local_attention": 8,
             "pad_token_id": 0,
             "bos_token_id": 1,
@@ -93,7 +93,7 @@ _ENCODERS = {
     "longformer": (
         "LongformerConfig",
         "LongformerModel",
-        {**_ENCODER, "attention_window": 4, "pad_token_id": 1},
+        {**ENCODER, "attention_window": 4, "pad_token_id": 1},
     ),
     "funnel": (
         "FunnelConfig",
@@ -129,7 +129,7 @@ _DECODERS = {
             "max_position_embeddings": 64,
         },
     ),
-    "gpt_neox": ("GPTNeoXConfig", "GPTNeoXForCausalLM", _DECODER),
+    "gpt_neox": ("GPTNeoXConfig", "GPTNeoXForCausalLM", DECODER),
     "gptj": (
         "GPTJConfig",
         "GPTJForCausalLM",
@@ -138,52 +138,52 @@ _DECODERS = {
     "opt": (
         "OPTConfig",
         "OPTForCausalLM",
-        {**_DECODER, "ffn_dim": 48, "word_embed_proj_dim": 16},
+        {**DECODER, "ffn_dim": 48, "word_embed_proj_dim": 16},
     ),
     "bloom": (
         "BloomConfig",
         "BloomForCausalLM",
         {"vocab_size": 101, "hidden_size": 32, "n_layer": 2, "n_head": 4},
     ),
-    "llama": ("LlamaConfig", "LlamaForCausalLM", _GROUPED),
-    "mistral": ("MistralConfig", "MistralForCausalLM", {**_GROUPED, "sliding_window": 5}),
-    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", _GROUPED),
-    "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", {**_GROUPED, "head_dim": 8}),
-    "phi": ("PhiConfig", "PhiForCausalLM", {**_DECODER, "partial_rotary_factor": 0.5}),
-    "phi3": ("Phi3Config", "Phi3ForCausalLM", _GROUPED),
-    "gemma": ("GemmaConfig", "GemmaForCausalLM", {**_GROUPED, "head_dim": 8}),
+    "llama": ("LlamaConfig", "LlamaForCausalLM", GROUPED),
+    "mistral": ("MistralConfig", "MistralForCausalLM", {**GROUPED, "sliding_window": 5}),
+    "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", GROUPED),
+    "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", {**GROUPED, "head_dim": 8}),
+    "phi": ("PhiConfig", "PhiForCausalLM", {**DECODER, "partial_rotary_factor": 0.5}),
+    "phi3": ("Phi3Config", "Phi3ForCausalLM", GROUPED),
+    "gemma": ("GemmaConfig", "GemmaForCausalLM", {**GROUPED, "head_dim": 8}),
     "gemma2": (
         "Gemma2Config",
         "Gemma2ForCausalLM",
-        {**_GROUPED, "head_dim": 8, "sliding_window": 5, "query_pre_attn_scalar": 8},
+        {**GROUPED, "head_dim": 8, "sliding_window": 5, "query_pre_attn_scalar": 8},
     ),
-    "falcon": ("FalconConfig", "FalconForCausalLM", {**_DECODER, "alibi": False}),
-    "stablelm": ("StableLmConfig", "StableLmForCausalLM", _GROUPED),
-    "starcoder2": ("Starcoder2Config", "Starcoder2ForCausalLM", _GROUPED),
-    "cohere": ("CohereConfig", "CohereForCausalLM", _GROUPED),
-    "olmo2": ("Olmo2Config", "Olmo2ForCausalLM", _GROUPED),
-    "granite": ("GraniteConfig", "GraniteForCausalLM", _GROUPED),
+    "falcon": ("FalconConfig", "FalconForCausalLM", {**DECODER, "alibi": False}),
+    "stablelm": ("StableLmConfig", "StableLmForCausalLM", GROUPED),
+    "starcoder2": ("Starcoder2Config", "Starcoder2ForCausalLM", GROUPED),
+    "cohere": ("CohereConfig", "CohereForCausalLM", GROUPED),
+    "olmo2": ("Olmo2Config", "Olmo2ForCausalLM", GROUPED),
+    "granite": ("GraniteConfig", "GraniteForCausalLM", GROUPED),
     "mixtral": (
         "MixtralConfig",
         "MixtralForCausalLM",
-        {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2},
+        {**GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2},
     ),
     "gemma3": (
         "Gemma3TextConfig",
         "Gemma3ForCausalLM",
-        {**_GROUPED, "head_dim": 8, "sliding_window": 5, "query_pre_attn_scalar": 8,
+        {**GROUPED, "head_dim": 8, "sliding_window": 5, "query_pre_attn_scalar": 8,
          "layer_types": ["sliding_attention", "full_attention"]},
     ),
-    "glm4": ("Glm4Config", "Glm4ForCausalLM", {**_GROUPED, "head_dim": 8}),
-    "exaone4": ("Exaone4Config", "Exaone4ForCausalLM", {**_GROUPED, "sliding_window": 5}),
-    "smollm3": ("SmolLM3Config", "SmolLM3ForCausalLM", _GROUPED),
-    "helium": ("HeliumConfig", "HeliumForCausalLM", {**_GROUPED, "head_dim": 8}),
-    "diffllama": ("DiffLlamaConfig", "DiffLlamaForCausalLM", _GROUPED),
-    "bitnet": ("BitNetConfig", "BitNetForCausalLM", _GROUPED),
+    "glm4": ("Glm4Config", "Glm4ForCausalLM", {**GROUPED, "head_dim": 8}),
+    "exaone4": ("Exaone4Config", "Exaone4ForCausalLM", {**GROUPED, "sliding_window": 5}),
+    "smollm3": ("SmolLM3Config", "SmolLM3ForCausalLM", GROUPED),
+    "helium": ("HeliumConfig", "HeliumForCausalLM", {**GROUPED, "head_dim": 8}),
+    "diffllama": ("DiffLlamaConfig", "DiffLlamaForCausalLM", GROUPED),
+    "bitnet": ("BitNetConfig", "BitNetForCausalLM", GROUPED),
     "lfm2": (
         "Lfm2Config",
         "Lfm2ForCausalLM",
-        {**_GROUPED, "layer_types": ["conv", "full_attention"], "block_auto_adjust_ff_dim": False},
+        {**GROUPED, "layer_types": ["conv", "full_attention"], "block_auto_adjust_ff_dim": False},
     ),
     "mamba2": (
         "Mamba2Config",
@@ -208,13 +208,13 @@ _DECODERS = {
     "zamba2": (
         "Zamba2Config",
         "Zamba2ForCausalLM",
-        {**_GROUPED, "mamba_d_state": 4, "mamba_headdim": 8, "n_mamba_heads": 8, "chunk_size": 8,
+        {**GROUPED, "mamba_d_state": 4, "mamba_headdim": 8, "n_mamba_heads": 8, "chunk_size": 8,
          "num_mem_blocks": 1, "layers_block_type": ["mamba", "hybrid"], "mamba_ngroups": 1},
     ),
     "jetmoe": (
         "JetMoeConfig",
         "JetMoeForCausalLM",
-        {**_DECODER, "num_key_value_heads": 2, "kv_channels": 8, "num_local_experts": 4,
+        {**DECODER, "num_key_value_heads": 2, "kv_channels": 8, "num_local_experts": 4,
          "num_experts_per_tok": 2},
     ),
     "xlstm": (
@@ -233,7 +233,7 @@ _DECODERS = {
     ),
 }
 
-_SEQUENCE = {
+SEQUENCE = {
     "vocab_size": 101,
     "d_model": 32,
     "encoder_layers": 2,
@@ -248,7 +248,7 @@ _SEQUENCE = {
     "eos_token_id": 2,
     "use_cache": False,
 }
-_T5 = {"vocab_size": 101, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
+T5 = {"vocab_size": 101, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
        "relative_attention_num_buckets": 8, "relative_attention_max_distance": 12,
        "use_cache": False, "decoder_start_token_id": 0}  # fmt: skip
 
@@ -256,20 +256,20 @@ _BOTH_SIDES = {
     "longt5": (
         "LongT5Config",
         "LongT5ForConditionalGeneration",
-        {**_T5, "local_radius": 4, "global_block_size": 4, "encoder_attention_type": "transient-global"},
-        _BOTH,
+        {**T5, "local_radius": 4, "global_block_size": 4, "encoder_attention_type": "transient-global"},
+        BOTH,
     ),
-    "t5": ("T5Config", "T5ForConditionalGeneration", _T5, _BOTH),
-    "mt5": ("MT5Config", "MT5ForConditionalGeneration", _T5, _BOTH),
-    "bart": ("BartConfig", "BartForConditionalGeneration", _SEQUENCE, _BOTH),
-    "pegasus": ("PegasusConfig", "PegasusForConditionalGeneration", _SEQUENCE, _BOTH),
+    "t5": ("T5Config", "T5ForConditionalGeneration", T5, BOTH),
+    "mt5": ("MT5Config", "MT5ForConditionalGeneration", T5, BOTH),
+    "bart": ("BartConfig", "BartForConditionalGeneration", SEQUENCE, BOTH),
+    "pegasus": ("PegasusConfig", "PegasusForConditionalGeneration", SEQUENCE, BOTH),
     "marian": (
         "MarianConfig",
         "MarianMTModel",
-        {**_SEQUENCE, "decoder_vocab_size": 101, "decoder_start_token_id": 0},
-        _BOTH,
+        {**SEQUENCE, "decoder_vocab_size": 101, "decoder_start_token_id": 0},
+        BOTH,
     ),
-    "m2m_100": ("M2M100Config", "M2M100ForConditionalGeneration", _SEQUENCE, _BOTH),
+    "m2m_100": ("M2M100Config", "M2M100ForConditionalGeneration", SEQUENCE, BOTH),
 }
 
 # What else the networks are called with.
