@@ -40,6 +40,13 @@ def _light(kind, **settings):
         data = make_data(f"lightgbm {kind} {sorted(settings.items())}", columns=8)
         if settings.pop("holes", False):
             data.features[::3, 2] = numpy.nan
+        categories = {}
+        if settings.pop("categories", False):
+            # Splits that compare with sets of values.
+            data.features[:, 1] = numpy.abs(data.features[:, 1] * 3).astype(numpy.int64) % 7
+            data.labels = (data.labels + data.features[:, 1].astype(numpy.int64) // 2) % 3
+            data.target = data.target + numpy.sin(data.features[:, 1] * 2)
+            categories = {"categorical_feature": [1]}
         is_classifier = kind == "LGBMClassifier"
         model = getattr(lightgbm, kind)(n_estimators=40, num_leaves=12, verbose=-1, n_jobs=1,
                                         random_state=1, **settings)  # fmt: skip
@@ -47,7 +54,7 @@ def _light(kind, **settings):
         if kind == "LGBMRanker":
             model.fit(data.features, data.labels, group=[60, 80, 100])
         else:
-            model.fit(data.features, labels)
+            model.fit(data.features, labels, **categories)
         proto = onnxmltools.convert_lightgbm(model, initial_types=_float_rows(8), target_opset=15)
         path = folder / "model.onnx"
         path.write_bytes(proto.SerializeToString())
@@ -114,6 +121,15 @@ _MODELS = (
         "LGBMRegressor", boosting_type="dart", drop_rate=0.3)),
     ("lightgbm/ranker", "onnxmltools", _light("LGBMRanker")),
     ("lightgbm/quantile", "onnxmltools", _light("LGBMRegressor", objective="quantile", alpha=0.7)),
+    ("lightgbm/categories", "onnxmltools", _light("LGBMRegressor", categories=True)),
+    ("lightgbm/category_classes", "onnxmltools", _light("LGBMClassifier", categories=True)),
+    ("lightgbm/small_leaves", "onnxmltools", _light("LGBMRegressor", min_child_samples=2, max_depth=-1)),
+    ("xgboost/logistic", "onnxmltools", _extreme("XGBClassifier", 2, objective="binary:logistic", base_score=0.3)),
+    ("xgboost/hinge", "onnxmltools", _extreme("XGBClassifier", 2, objective="binary:hinge")),
+    ("xgboost/absolute_error", "onnxmltools", _extreme("XGBRegressor", objective="reg:absoluteerror")),
+    ("xgboost/lossguide", "onnxmltools", _extreme("XGBRegressor", grow_policy="lossguide", max_leaves=9)),
+    ("catboost/ordered", "catboost", _cat("CatBoostRegressor", boosting_type="Ordered")),
+    ("catboost/quantile", "catboost", _cat("CatBoostRegressor", loss_function="Quantile:alpha=0.7")),
     ("xgboost/classifier", "onnxmltools", _extreme("XGBClassifier")),
     ("xgboost/binary", "onnxmltools", _extreme("XGBClassifier", 2)),
     ("xgboost/regressor", "onnxmltools", _extreme("XGBRegressor")),
