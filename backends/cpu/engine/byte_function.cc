@@ -221,20 +221,32 @@ base::Result<std::unique_ptr<device::BoundKernel>> BindTable(const device::Bound
   for (device::BoundView& read : all.reads) read.strides = {0};
   device::BoundView& bytes = all.reads[static_cast<size_t>(argument)];
   device::BoundView& results = all.writes[0];
-  Table<uint8_t> arguments;
-  Table<Result> table;
-  for (int64_t k = 0; k < kBytes; ++k) arguments[static_cast<size_t>(k)] = static_cast<uint8_t>(k);
+  // Arguments and results may be parts of one buffer: what they are here lies side by side, too.
+  struct Memory {
+    Table<Result> table;
+    Table<uint8_t> arguments;
+  };
+  Memory memory{};
+  for (int64_t k = 0; k < kBytes; ++k) {
+    memory.arguments[static_cast<size_t>(k)] = static_cast<uint8_t>(k);
+  }
   for (device::BoundView* view : {&bytes, &results}) {
     view->offset = 0;
     view->strides = {1};
+    view->buffer_bytes = sizeof(memory);
   }
-  bytes.buffer_bytes = kBytes;
-  results.buffer_bytes = sizeof(table);
-  addresses[static_cast<size_t>(bytes.buffer)] = reinterpret_cast<std::byte*>(arguments.data());
-  addresses[static_cast<size_t>(results.buffer)] = reinterpret_cast<std::byte*>(table.data());
+  auto* const table = reinterpret_cast<std::byte*>(&memory);
+  const auto table_bytes = static_cast<int64_t>(sizeof(memory.table));
+  if (bytes.buffer == results.buffer) {
+    bytes.offset = table_bytes;
+  } else {
+    addresses[static_cast<size_t>(bytes.buffer)] = table + table_bytes;
+    bytes.buffer_bytes = kBytes;
+  }
+  addresses[static_cast<size_t>(results.buffer)] = table;
   ONNXIFI_RETURN_IF_ERROR(run(all, addresses));
   return std::unique_ptr<device::BoundKernel>(
-      std::make_unique<BoundByteFunction<Result>>(table, step, argument, runtime));
+      std::make_unique<BoundByteFunction<Result>>(memory.table, step, argument, runtime));
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ struct Case {
   bool is_scale_constant = true;
   bool adds_coordinate = false;
   bool takes_roots = true;
+  bool is_one_buffer = false;  // of arguments, and behind them results
 };
 
 // (x - 3)^2 * scale, and the root of that, in bytes rounded to even and bounded by them.
@@ -59,6 +60,11 @@ class Square {
     step.domain = {test.extents.begin(), test.extents.end()};
     step.reads = {View(0, test.from, test.from_strides), View(1, ElementType::kFloat32, {0, 0, 0})};
     step.writes = {View(2, test.to, test.to_strides)};
+    if (test.is_one_buffer) {
+      program_.buffers[2].shape = {count * 2};
+      step.reads[0].buffer = 2;
+      step.writes[0].offset = count;
+    }
     program::ExprPool& pool = program_.exprs;
     const Expr x = Cast(Load(pool, test.from, 0), ElementType::kFloat32);
     const Expr less = x - Like(x, 3);
@@ -91,8 +97,11 @@ class Square {
     std::unique_ptr<device::BoundKernel> bound =
         *kernel->Bind(device::Bind(program_, step, dims), constants);
     auto* const from = reinterpret_cast<std::byte*>(from_.data());
-    std::byte* const addresses[] = {from, bound->ReadsAtRun(1) ? at_scale : nullptr, to_.data()};
+    std::vector<std::byte> both(from, from + (test_.is_one_buffer ? from_.size() : 0));
+    both.insert(both.end(), to_.begin(), to_.end());
+    std::byte* const addresses[] = {from, bound->ReadsAtRun(1) ? at_scale : nullptr, both.data()};
     EXPECT_TRUE(bound->Run(addresses).ok());
+    std::copy(both.end() - static_cast<ptrdiff_t>(to_.size()), both.end(), to_.begin());
     Compare();
     return bound->Detail();
   }
@@ -158,6 +167,12 @@ TEST(ByteFunctionTest, LooksUpBytesAndFloats) {
       EXPECT_THAT(Square({.from = from, .to = to}).Run(shredder), HasSubstr(table));
     }
   }
+}
+
+// As Concat of a value and of what is computed from it: both are written where they end up.
+TEST(ByteFunctionTest, TakesArgumentsAndResultsInOneBuffer) {
+  Shredder shredder;
+  EXPECT_THAT(Square({.is_one_buffer = true}).Run(shredder), HasSubstr("table of bytes"));
 }
 
 // The innermost axis comes first.
