@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that are no faults of the library, each with the reason."""
+
+import re
+
+# (kind, operators of which the shrunk graph has one, what the sentence says, reason).
+_KNOWN = [
+    ("refused", set(), "gives extents and must have one axis of a known extent",
+     "how many axes a value has is data, which only a run tells"),
+]  # fmt: skip
+
+
+def reason_of(kind, sentence, case):
+    """Why the fault is none; empty where nothing says so."""
+    operators = {node.op_type for node in case.model.graph.node}
+    for known_kind, wanted, said, reason in _KNOWN:
+        if kind == known_kind and (not wanted or operators & wanted) and re.search(said, sentence):
+            return reason
+    return ""
