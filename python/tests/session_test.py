@@ -385,6 +385,15 @@ class OutputTest(unittest.TestCase):
         for device in ("cpu", "auto"):
             numpy.testing.assert_array_equal(session(made, device)(x=numpy.ones((2, 3), numpy.float32))["y"], numpy.full((2, 3), 2))
 
+    def test_symbols_that_a_file_gives_outputs_wrongly(self):
+        pool = node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2])
+        made = model([pool], [tensor("x", ["n", 1, "h", "w"])], [tensor("y", ["n", 1, "h", "w"])])
+        for device in ("cpu", "auto"):
+            opened = session(made, device)
+            for height, width in ((4, 6), (2, 8), (4, 6)):
+                x = numpy.arange(2 * height * width, dtype=numpy.float32).reshape(2, 1, height, width)
+                numpy.testing.assert_array_equal(opened(x=x)["y"], x[:, :, 1::2, 1::2])
+
     def test_run_that_fails_on_its_data(self):
         for outputs, names in (([tensor("y", [])], ["y"]), ([tensor("y", []), tensor("r", ["k"])], ["y", "r"])):
             made = model(
