@@ -172,7 +172,7 @@ def pooling(b):
     if b.opset >= 10 and b.chance(0.3):
         attributes["ceil_mode"] = 1
     if form in (1, 2):
-        if b.opset >= 10 and b.chance(0.2):
+        if b.opset >= 10 and b.chance(0.2) and "auto_pad" not in attributes:
             attributes["dilations"] = [2] * space
             if any(extent < 2 * k - 1 for shape in x.shapes for extent, k in zip(shape[2:], kernel)):
                 raise Discard("no window")

@@ -92,7 +92,7 @@ class Evaluator:
             [declare(name, tracks[0][0]) for name, tracks in inputs.items()],
             [helper.make_empty_tensor_value_info(name) for name in node.output if name],
         )
-        domains = {"": self._opset, **{function.domain: 1 for function in self._functions}}
+        domains = {"": self._opset, **{function.domain: 1 for function in self._functions}, "com.microsoft": 1}
         return helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid(domain, version) for domain, version in domains.items()],

@@ -7,14 +7,32 @@ import random
 import onnx
 from onnx import helper
 
-from graphs import control, convolution, elementwise, indexing, products, quantization, recurrent, reduction, shape
+from graphs import (
+    aliases,
+    caches,
+    control,
+    convolution,
+    elementwise,
+    indexing,
+    microsoft,
+    products,
+    quantization,
+    recurrent,
+    reduction,
+    shape,
+    vision,
+)
 from graphs.builder import Builder, Discard
 from graphs.catalogue import BLOCKS
 from graphs.evaluation import captured_names, declare
 
 NEWEST_OPSET = 26
-_FAMILIES = (control, convolution, elementwise, indexing, products, quantization, recurrent, reduction, shape)
+# Imported for their blocks.
+_FAMILIES = (aliases, caches, control, convolution, elementwise, indexing, microsoft, products, quantization, recurrent,
+             reduction, shape, vision)  # fmt: skip
 _EXTENTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17)
+_LARGE_EXTENTS = (1, 8, 12, 16, 19, 24, 28, 31, 32, 33, 40, 48, 56, 64)
+_MOST_ELEMENTS_IN_LARGE = 1 << 18
 _FAVOURED = 5
 
 
@@ -27,9 +45,10 @@ class Case:
 
 
 
-def _draw_extents(rng):
+def _draw_extents(rng, is_large):
     """The extents of symbols in each run, and how inputs declare them."""
-    first = {symbol: rng.choice(_EXTENTS) for symbol in "NLHWK"}
+    extents_of = _LARGE_EXTENTS if is_large else _EXTENTS
+    first = {symbol: rng.choice(extents_of) for symbol in "NLHWK"}
     first["N"] = rng.choice([1, 2, 3, 4, 5])
     way = rng.choices(["fixed", "symbols", "unknown"], [7, 9, 4])[0]
     if rng.random() < 0.04:
@@ -37,7 +56,7 @@ def _draw_extents(rng):
     if way == "fixed":
         return [first, dict(first)], way
     alone = dict(first, N=1)
-    last = {symbol: rng.choice(_EXTENTS) for symbol in first}
+    last = {symbol: rng.choice(extents_of) for symbol in first}
     if rng.random() < 0.3:
         last = dict(alone, **{rng.choice("LHWK"): 1})
     if rng.random() < 0.08:
@@ -135,9 +154,12 @@ def _reorder(b):
 def generate(seed, most_nodes=25):
     """A Case; None where the seed gives no graph."""
     rng = random.Random(seed)
-    extents, way = _draw_extents(rng)
+    is_large = rng.random() < 0.12
+    extents, way = _draw_extents(rng, is_large)
     opset = rng.choices([rng.randint(7, 12), rng.randint(13, 18), rng.randint(19, NEWEST_OPSET)], [2, 4, 4])[0]
     b = Builder(rng, opset, extents)
+    if is_large:
+        b.most_elements = _MOST_ELEMENTS_IN_LARGE
     favoured = rng.choice([("image",), ("rows",), ("any",), ("quantized", "image"), ("quantized", "rows"), ("control",), ()])
     kinds = {"image": ["image"], "rows": ["rows", "tokens"], "quantized": ["image", "rows"], "control": ["rows", "any"]}
     chosen = [kind for family in favoured for kind in kinds.get(family, ["any", "any"])] or ["any", "rows", "image"]
@@ -164,7 +186,7 @@ def generate(seed, most_nodes=25):
     )
     called = {node.domain for node in nodes}
     functions = [f for f in b.functions if f.domain in called]
-    domains = {"": opset, **{f.domain: 1 for f in functions}}
+    domains = {"": opset, **{domain: 1 for domain in called if domain}}
     opsets = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
     model = helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=rng.choice([8, 10]))
     if rng.random() < 0.15:

@@ -36,6 +36,8 @@ def reduce_nothing(b):
 def find_largest(b):
     x = b.pick(is_number, has_axes)
     attributes = {"axis": axis_of(b, x), "keepdims": b.rng.randrange(2)}
+    if any(shape[attributes["axis"]] == 0 for shape in x.shapes):
+        raise Discard("nothing to choose from")
     if b.opset >= 12 and b.chance(0.4):
         attributes["select_last_index"] = 1
     b.op(b.choice(["ArgMax", "ArgMin"]), [x], **attributes)
