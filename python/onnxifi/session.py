@@ -318,24 +318,26 @@ class Session:
             if free.untold is not None:
                 return self._run_on_values(output_names, feeds, outputs)
             prepared = free.make()
-        if outputs is None and prepared.is_plain:
-            results = []
-            try:
-                for descriptor, array in zip(prepared.inputs, given):
-                    descriptor.buffer = _addressof(_from_buffer(array))
-                for descriptor, shape, dtype in prepared.made:
-                    result = _empty(shape, dtype)
-                    descriptor.buffer = _addressof(_from_buffer(result))
-                    results.append(result)
-            except (TypeError, ValueError, BufferError):  # as address_of says
-                results = self._run_prepared(prepared, free, given, None)
-            else:
+        try:
+            if outputs is None and prepared.is_plain:
+                results = []
                 try:
+                    for descriptor, array in zip(prepared.inputs, given):
+                        descriptor.buffer = _addressof(_from_buffer(array))
+                    for descriptor, shape, dtype in prepared.made:
+                        result = _empty(shape, dtype)
+                        descriptor.buffer = _addressof(_from_buffer(result))
+                        results.append(result)
+                except (TypeError, ValueError, BufferError):  # as address_of says
+                    results = self._run_prepared(prepared, free, given, None)
+                else:
                     prepared.carry_out(self._library)
-                except MismatchError as error:
-                    return self._run_undeclared(error, free, output_names, feeds)
-        else:
-            results = self._run_prepared(prepared, free, given, outputs)
+            else:
+                results = self._run_prepared(prepared, free, given, outputs)
+        except MismatchError as error:
+            if outputs is not None:
+                raise
+            return self._run_undeclared(error, free, output_names, feeds)
         free.append(prepared)
         return results if output_names is None else self._choose(output_names, results)
 

@@ -394,6 +394,14 @@ class OutputTest(unittest.TestCase):
                 x = numpy.arange(2 * height * width, dtype=numpy.float32).reshape(2, 1, height, width)
                 numpy.testing.assert_array_equal(opened(x=x)["y"], x[:, :, 1::2, 1::2])
 
+    def test_symbols_that_a_file_gives_empty_outputs_wrongly(self):
+        bounds = [numpy_helper.from_array(numpy.array([n], numpy.int64), name) for name, n in (("two", 2), ("many", 1000))]
+        made = model([node("Slice", ["x", "two", "many"], ["y"])], [tensor("x", ["n"])], [tensor("y", ["n"])], bounds)
+        opened = session(made)
+        for length in (1, 5, 1):
+            x = numpy.arange(length, dtype=numpy.float32)
+            numpy.testing.assert_array_equal(opened(x=x)["y"], x[2:])
+
     def test_run_that_fails_on_its_data(self):
         for outputs, names in (([tensor("y", [])], ["y"]), ([tensor("y", []), tensor("r", ["k"])], ["y", "r"])):
             made = model(
