@@ -191,12 +191,15 @@ class Builder:
 
     # ---- nodes ----
 
-    def op(self, op_type, inputs, outputs=1, domain="", keep=True, **attributes):
-        """Adds a node; the Value, or a list of them for several outputs. None stands for an input that is left out."""
+    def op(self, op_type, inputs, outputs=1, domain="", keep=True, leaves_out=(), **attributes):
+        """Adds a node; the Value, or a list of them for several outputs. None stands for an input that is left out;
+        `leaves_out` is empty or the position of an output without a name, which is then None."""
         names = [value.name if value is not None else "" for value in inputs]
         while names and not names[-1]:
             names.pop()
         made = [self.name() for _ in range(outputs)]
+        if leaves_out:
+            made[leaves_out[0]] = ""
         node = helper.make_node(op_type, names, made, self.name("n"), domain=domain, **attributes)
         return self.add(node, keep)
 
@@ -207,17 +210,20 @@ class Builder:
             raise Discard(f"{node.op_type}: {refused}") from refused
         made = []
         for name in node.output:
+            if not name:
+                made.append(None)
+                continue
             value = Value(name, results[name])
-            self._check(value)
+            self._check(value, keep)
             self.known[name] = value.arrays
             made.append(value)
         self.nodes.append(node)
         if keep:
-            self.values.extend(value for value in made if not value.is_sequence)
+            self.values.extend(value for value in made if value is not None and not value.is_sequence)
         return made[0] if len(made) == 1 else made
 
 
-    def _check(self, value):
+    def _check(self, value, is_bounded):
         for tracks in value.arrays:
             array = tracks[0]
             if value.is_sequence:
@@ -231,7 +237,7 @@ class Builder:
             if array.dtype.kind == "f" and array.size:
                 if not numpy.isfinite(array).all() and not self.chance(0.02):
                     raise Discard("not finite")
-                if numpy.abs(array[numpy.isfinite(array)], dtype=array.dtype).max(initial=0) > _MOST_VALUE:
+                if is_bounded and numpy.abs(array[numpy.isfinite(array)], dtype=array.dtype).max(initial=0) > _MOST_VALUE:
                     raise Discard("too large")
 
     # ---- scopes ----
@@ -346,6 +352,6 @@ class Builder:
             return self.op("Split", [x], outputs=len(sizes), split=sizes, axis=axis)
         return self.op("Split", [x, self.ints(sizes)], outputs=len(sizes), axis=axis)
 
-    def to(self, x, dtype):
+    def to(self, x, dtype, keep=True):
         number = helper.np_dtype_to_tensor_dtype(numpy.dtype(dtype))
-        return x if x.dtype == dtype else self.op("Cast", [x], to=number)
+        return x if x.dtype == dtype else self.op("Cast", [x], keep=keep, to=number)

@@ -31,12 +31,11 @@ def _some_nodes(b, x):
 
 
 def _body(name, nodes, inputs, outputs):
-    return helper.make_graph(
-        list(nodes),
-        name,
-        [declare(value.name, value.arrays[0][0]) for value in inputs],
-        [declare(value.name, value.arrays[0][0]) for value in outputs],
+    """Of its values a body says types and ranks; the extents are another round's in the next."""
+    inputs, outputs = (
+        [declare(value.name, value.arrays[0][0], [None] * value.rank) for value in values] for values in (inputs, outputs)
     )
+    return helper.make_graph(list(nodes), name, inputs, outputs)
 
 
 def _condition(b):
@@ -97,13 +96,15 @@ def loop(b):
             outputs.append(collected)
         body = _body("body", nodes, [step, going, carried], outputs)
     form = b.rng.randrange(3)
+    # What no round collects has no extents that ONNX names.
+    least = int(len(outputs) > 2)
     if form == 0:
-        rounds = b.constant(numpy.array(b.rng.randint(0, 4)), True)
+        rounds = b.constant(numpy.array(b.rng.randint(least, 4)), True)
     elif form == 1:
-        z = b.pick(has_axes, lambda v: all(extent < 20 for shape in v.shapes for extent in shape))
+        z = b.pick(has_axes, lambda v: all(least <= extent < 20 for shape in v.shapes for extent in shape))
         rounds = b.squeeze(extent(b, z, axis_of(b, z)), [0])
     else:
-        rounds = b.input("int64", [], lambda _: b.rng.randint(0, 5))
+        rounds = b.input("int64", [], lambda _: b.rng.randint(least, 5))
     going = b.constant(numpy.array(True)) if b.chance(0.6) else None
     b.op("Loop", [rounds, going, x], outputs=len(outputs) - 1, body=body)
 
@@ -175,3 +176,64 @@ def sequence(b):
         b.op("SequenceAt", [made, b.constant(numpy.array(0), True)])
         if b.chance(0.4):
             b.op("SequenceLength", [made])
+
+
+@block(1, "control")
+def growing_loop(b):
+    """Carries a value that grows by a row each round."""
+    if b.opset < 13:
+        raise Discard("old")
+    x = b.pick(is_number, lambda v: v.rank >= 1 and v.size <= 1024 and not v.is_empty)
+    row = b.slice(x, [0], [1], [0])
+    with b.scope() as nodes:
+        step, going, carried = b.formal(numpy.array(0)), b.formal(numpy.array(True)), b.alias(x)
+        last = b.slice(carried, [-1], [1 << 62], [0])
+        y = b.op("Concat", [carried, b.op("Add", [last, row]) if x.is_float else row], axis=0)
+        outputs = [b.op("Less", [step, b.constant(numpy.array(b.rng.randint(0, 3)))]), y]
+        if b.chance(0.5):
+            outputs.append(b.op("Shape", [y]))
+        body = _body("body", nodes, [step, going, carried], outputs)
+    b.op("Loop", [b.constant(numpy.array(b.rng.randint(1, 5)), True), None if b.chance(0.3) else b.constant(numpy.array(True)), x],
+         outputs=len(outputs) - 1, body=body)  # fmt: skip
+
+
+@block(1, "control")
+def branch_of_other_extents(b):
+    """One branch keeps a value, the other cuts, turns or reduces it."""
+    if b.opset < 13:
+        raise Discard("old")
+    x = b.pick(is_float, has_axes, lambda v: not v.is_empty)
+    condition, bodies = _condition(b), []
+    for name in ("then", "else"):
+        with b.scope() as nodes:
+            form = b.rng.randrange(4)
+            if form == 0:
+                y = b.slice(x, [0], [1], [axis_of(b, x)])
+            elif form == 1:
+                y = b.transpose(x, list(range(x.rank))[::-1])
+            elif form == 2:
+                y = b.reduce("ReduceSum", x, [axis_of(b, x)], 1)
+            else:
+                y = b.op("Identity", [x])
+            bodies.append(_body(name, nodes, [], [y]))
+    y = b.op("If", [condition], then_branch=bodies[0], else_branch=bodies[1])
+    b.op("Relu", [y])
+
+
+@block(1, "control")
+def branch_in_loop(b):
+    if b.opset < 13:
+        raise Discard("old")
+    x = b.pick(is_float, lambda v: v.size <= 1024)
+    with b.scope() as nodes:
+        step, going, carried = b.formal(numpy.array(0)), b.formal(numpy.array(True)), b.alias(x)
+        is_odd = b.op("Equal", [b.op("Mod", [step, b.constant(numpy.array(2))]), b.constant(numpy.array(1))])
+        bodies = []
+        for name in ("then", "else"):
+            with b.scope() as inner:
+                y = b.op("Mul", [carried, b.scalar(0.5, x.dtype)]) if name == "then" else b.op("Sub", [carried, x])
+                bodies.append(_body(name, inner, [], [y]))
+        y = b.op("If", [is_odd], then_branch=bodies[0], else_branch=bodies[1])
+        outputs = [b.op("Identity", [going]), b.op("Tanh", [y]), b.op("Add", [y, carried])]
+        body = _body("body", nodes, [step, going, carried], outputs)
+    b.op("Loop", [b.constant(numpy.array(b.rng.randint(1, 5)), True), None, x], outputs=2, body=body)

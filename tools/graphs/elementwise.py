@@ -232,3 +232,81 @@ def accumulate(b):
             total = b.op(b.choice(["Add", "Sub", "Mul"]), [total, part])
 
 
+
+
+@block(2)
+def whole_numbers(b):
+    """Division, remainders and powers of integers, negative ones too."""
+    x = b.pick(lambda v: v.dtype in INTEGERS)
+    form = b.rng.randrange(5)
+    if form == 0:
+        divisor = b.choice([2, 3, 7] + ([-2] if x.dtype != "uint8" else []))
+        b.op("Div", [x, b.constant(numpy.array(divisor, x.dtype))])
+    elif form == 1 and b.opset >= 10:
+        divisor = b.choice([2, 3, 7] + ([-3] if x.dtype != "uint8" else []))
+        b.op("Mod", [x, b.constant(numpy.array(divisor, x.dtype))], fmod=b.rng.randrange(2))
+    elif form == 2 and b.opset >= 12 and x.dtype in ("int32", "int64"):
+        b.op("Pow", [x, b.constant(numpy.array(2, b.choice([x.dtype, "float32"])))])
+    elif form == 3 and b.opset >= 8:
+        b.op(b.choice(["Min", "Max"]), [x, partner(b, x), partner(b, x)])
+    else:
+        y = b.to(x, "float32")
+        b.op("Mul", [y, b.op("Sigmoid", [y])])
+
+
+@block(2)
+def to_whole_numbers(b):
+    """Floats to integers and on, through numbers that are negative and not whole."""
+    x = b.pick(is_float)
+    y = b.op("Mul", [x, b.scalar(3, x.dtype)])
+    y = b.to(y, b.choice(["int32", "int64", "int8"]))
+    form = b.rng.randrange(3)
+    if form == 0:
+        y = b.op("Add", [y, y])
+    elif form == 1:
+        y = b.op("Mul", [y, b.constant(numpy.array(2, y.dtype))])
+    b.to(y, b.choice(["float32", "bool", "int64", "float16", "float64"]))
+
+
+@block(1)
+def truths(b):
+    x = b.pick(lambda v: v.dtype == "bool")
+    form = b.rng.randrange(4)
+    if form == 0:
+        b.op("Not", [x])
+    elif form == 1:
+        b.op(b.choice(["And", "Or", "Xor"]), [x, partner(b, x)])
+    elif form == 2:
+        y = b.to(x, b.choice(["float32", "int32", "int64"]))
+        if x.rank:
+            b.reduce("ReduceSum" if y.is_float else "ReduceMax", y, [b.rng.randrange(x.rank)], b.rng.randrange(2))
+    elif b.opset >= 9:
+        y = b.pick(is_number)
+        b.op("Where", [x, y, b.constant(b.numbers((), y.dtype))])
+
+
+@block(1)
+def bounds_from_data(b):
+    if b.opset < 12:
+        raise Discard("old")
+    x = b.pick(is_float, lambda v: not v.is_empty)
+    low = b.reduce("ReduceMin", x, None, 0)
+    high = b.op("Add", [low, b.scalar(1, x.dtype)])
+    if high.rank:
+        raise Discard("no number")
+    b.op("Clip", [x, low, high])
+
+
+@block(1)
+def numbers_to_vector(b):
+    """Scalars from a vector, computed with, and joined to a vector again."""
+    x = b.pick(lambda v: v.rank >= 1 and v.dtype in ("float32", "int64") and not v.is_empty)
+    flat = b.op("Reshape", [x, b.ints([-1])])
+    parts = []
+    for at in (0, -1 if b.opset >= 11 else 0):
+        number = b.op("Gather", [flat, b.constant(numpy.array(at), True)], axis=0)
+        number = b.op("Mul", [number, b.constant(b.numbers((), x.dtype))])
+        parts.append(b.unsqueeze(number, [0]))
+    b.op("Concat", parts, axis=0)
+    if b.chance(0.4) and x.is_float:
+        b.op("Reshape", [b.op("Add", parts), b.constant(numpy.zeros(0, numpy.int64), True)])

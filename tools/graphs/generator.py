@@ -112,7 +112,7 @@ def _add_blocks(b, count, favoured):
 
 
 def _choose_outputs(b):
-    made = [name for node in b.nodes for name in node.output if not isinstance(b.known[name][0][0], list)]
+    made = [name for node in b.nodes for name in node.output if name and not isinstance(b.known[name][0][0], list)]
     read = set().union(*(captured_names(node) for node in b.nodes))
     constants = {node.output[0] for node in b.nodes if node.op_type == "Constant"}
     ends = [name for name in made if name not in read and name not in constants]
@@ -122,6 +122,9 @@ def _choose_outputs(b):
         chosen += b.rng.sample(inner, min(len(inner), b.rng.randint(1, 3)))
     if not chosen:
         raise Discard("no output")
+    if b.chance(0.04) and b.opset >= 13:
+        # What a run is given, or a weight, is a result as it is.
+        chosen.append(b.choice([v.name for v in b.inputs] + [t.name for t in b.initializers]))
     if b.chance(0.3):
         b.rng.shuffle(chosen)
     return chosen

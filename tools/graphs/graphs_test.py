@@ -51,13 +51,21 @@ def _run(*words, make_subject):
     return status, printed.getvalue().splitlines(), faults
 
 
+def _seed_with(operator):
+    """The first seed whose graph has the operator."""
+    for seed in range(1, 200):
+        case = generate(seed)
+        if case is not None and any(node.op_type == operator for node in case.model.graph.node):
+            return str(seed)
+    raise AssertionError(f"No graph has {operator}.")
+
+
 class TestFuzzGraphs(unittest.TestCase):
     def test_finds_a_lie_and_shrinks_it_to_one_node(self):
-        status, lines, faults = _run("--count", "6", "--seed", "1", make_subject=lambda: _Liar("Softmax"))
+        status, lines, faults = _run("--count", "1", "--seed", _seed_with("Softmax"), make_subject=lambda: _Liar("Softmax"))
         self.assertEqual(status, 1)
-        self.assertRegex(lines[-1], r"^\d+ passed, [1-9]\d* failed$")
-        for fault in faults:
-            self.assertEqual([node.op_type for node in fault["onnx"].graph.node], ["Softmax"])
+        self.assertEqual(lines[-1], "0 passed, 1 failed")
+        self.assertEqual([[node.op_type for node in fault["onnx"].graph.node] for fault in faults], [["Softmax"]])
 
     def test_believes_who_does_not_lie(self):
         status, lines, faults = _run("--count", "3", make_subject=lambda: _Liar("Nothing"))
@@ -65,7 +73,7 @@ class TestFuzzGraphs(unittest.TestCase):
         self.assertRegex(lines[-1], r"^\d passed, 0 failed$")
 
     def test_a_crash_costs_one_graph_and_names_it(self):
-        status, _, faults = _run("--count", "3", make_subject=_Crasher)
+        status, _, faults = _run("--count", "1", "--seed", _seed_with("Transpose"), make_subject=_Crasher)
         self.assertEqual(status, 1)
         self.assertEqual({fault["kind"] for fault in faults}, {"crashed"})
         self.assertEqual({tuple(n.op_type for n in fault["onnx"].graph.node) for fault in faults}, {("Transpose",)})

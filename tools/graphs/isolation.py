@@ -6,6 +6,7 @@ They are forked: a parent that has loaded no library has none in its children ei
 
 import multiprocessing
 import os
+import traceback
 
 _CONTEXT = multiprocessing.get_context("fork")
 
@@ -15,12 +16,16 @@ class Lost(Exception):
 
 
 def _serve(connection, make_server):
-    server = make_server()
+    status = 1
     try:
+        server = make_server()
         while True:
             connection.send(server.answer(connection.recv()))
     except EOFError:  # the parent is gone or has no more questions
-        os._exit(0)  # without the destructors of a library that may be broken
+        status = 0
+    except Exception:  # of every kind
+        traceback.print_exc()
+    os._exit(status)  # without the destructors of a library that may be broken, and without waiting for children
 
 
 class Isolated:

@@ -7,6 +7,8 @@ import re
 _KNOWN = [
     ("refused", set(), "gives extents and must have one axis of a known extent",
      "how many axes a value has is data, which only a run tells"),
+    ("refused", {"Reshape"}, "Squeeze: Extent select",
+     "which axes Squeeze removes is data, where a run gives the shape of Reshape"),
 ]  # fmt: skip
 
 

@@ -142,12 +142,12 @@ def bits_alone(b):
 @block(2, "quantized")
 def dynamically_quantized(b):
     need(b, 11)
-    x = b.pick(is_rows, is_plain)
+    x = b.pick(is_rows, is_plain, lambda v: not v.is_empty)
     q, scale, zero = b.op("DynamicQuantizeLinear", [x], outputs=3)
     weights = b.constant(b.draw.integers(-100, 100, (x.shape[-1], b.choice([1, 4, 9, 16]))).astype(b.choice(["int8", "int8", "uint8"])))
     weights_zero = b.constant(numpy.array(b.choice([0, 0, 3]), weights.dtype))
     product = b.op("MatMulInteger", [q, weights, zero] + ([weights_zero] if b.chance(0.6) else []), keep=False)
-    wide = b.to(product, "float32")
+    wide = b.to(product, "float32", keep=False)
     y = b.op("Mul", [wide, b.op("Mul", [scale, b.constant(numpy.array(0.01, "float32"))])])
     if b.chance(0.5):
         y = b.op("Add", [y, b.weight([y.shape[-1]], "float32", 0.5)])
@@ -168,7 +168,8 @@ def integer_convolution(b):
     attributes = {"pads": [1] * 2 * space, "strides": [b.choice([1, 2])] * space}
     w_zero = b.constant(numpy.array(b.choice([0, 2]), w.dtype), True)
     if b.chance(0.4):
-        b.to(b.op("ConvInteger", [q, w, zero, w_zero], keep=False, **attributes), "float32")
+        y = b.to(b.op("ConvInteger", [q, w, zero, w_zero], keep=False, **attributes), "float32", keep=False)
+        b.op("Mul", [y, b.constant(numpy.array(1e-3, "float32"))])
         return
     w_scale = b.constant(numpy.array(0.01, "float32"), True)
     out_scale = b.constant(numpy.array(0.05, "float32"), True)
@@ -191,3 +192,93 @@ def integer_product(b):
     out_scale, out_zero = b.constant(numpy.array(0.05, "float32"), True), b.constant(numpy.array(128, "uint8"), True)
     y = b.op("QLinearMatMul", [q, scale, zero, w, w_scale, w_zero, out_scale, out_zero])
     b.op("DequantizeLinear", [y, out_scale, out_zero])
+
+
+@block(3, "quantized")
+def quantized_layer_with_bias(b):
+    """A layer whose bias is stored in 32 bits by the product of scales, as quantizers store it."""
+    need(b, 13)
+    x = b.pick(is_plain, lambda v: is_map(v) or is_rows(v) and v.rank == 2)
+    dtype = b.choice(["uint8", "int8"])
+    scale, zero = scale_and_zero(b, x, dtype)
+    q = b.op("DequantizeLinear", [b.op("QuantizeLinear", [x, scale, zero]), scale, zero])
+    channels = b.choice([1, 2, 4, 8, 16, 17])
+    is_layer = is_map(x)
+    shape = [channels, x.shape[1]] + [3] * (x.rank - 2 if is_layer else 0)
+    if b.chance(0.3):
+        bits, bits_zero = b.draw.integers(0, 256, shape).astype("uint8"), numpy.array(b.choice([128, 120]), "uint8")
+    else:
+        bits, bits_zero = b.draw.integers(-127, 128, shape).astype("int8"), numpy.array(0, "int8")
+    is_per_channel = b.chance(0.5) and bits.dtype == "int8"
+    w_scale = numpy.abs(b.numbers((channels,) if is_per_channel else (), "float32", 0.01)).astype("float32") + numpy.float32(0.003)
+    w_zero = numpy.zeros(channels, "int8") if is_per_channel else bits_zero
+    axis = {"axis": 0} if is_per_channel else {}
+    w = b.op("DequantizeLinear", [b.constant(bits, True), b.constant(w_scale, True), b.constant(w_zero, True)], **axis)
+    operands = [q, w]
+    if b.chance(0.7):
+        bias_scale = (w_scale * scale.arrays[0][0]).astype("float32")
+        bias = b.constant(b.draw.integers(-300, 300, channels).astype("int32"), True)
+        operands.append(b.op("DequantizeLinear", [bias, b.constant(bias_scale, True)], **axis))
+    if is_layer:
+        y = b.op("Conv", operands, pads=[1] * 2 * (x.rank - 2))
+    else:
+        y = b.op("Gemm", operands, transB=1)
+    if b.chance(0.5):
+        y = activation(b, y, b.choice(["Relu", "Clip", "HardSwish", "LeakyRelu"]))
+    quantized(b, y)
+
+
+@block(2, "quantized")
+def joined_with_other_scales(b):
+    need(b, 10)
+    x = b.pick(is_plain, has_axes)
+    axis = b.rng.randrange(x.rank)
+
+    def fits(v):
+        return is_plain(v) and v.rank == x.rank and all(
+            s[:axis] + s[axis + 1:] == t[:axis] + t[axis + 1:] for s, t in zip(v.shapes, x.shapes))  # fmt: skip
+
+    parts = [quantized(b, b.pick(fits, recent=0.2)) for _ in range(b.rng.randint(2, 3))]
+    quantized(b, b.op("Concat", parts, axis=axis))
+
+
+@block(2, "quantized")
+def quantized_scores(b):
+    """The product of two computed matrices, both of 8 bits."""
+    need(b, 10)
+    x = b.pick(is_plain, is_rows, lambda v: v.rank >= 3)
+    order = list(range(x.rank - 2)) + [x.rank - 1, x.rank - 2]
+    y = b.op("MatMul", [quantized(b, x), b.transpose(quantized(b, x), order)])
+    y = quantized(b, b.op("Softmax", [quantized(b, y)], axis=x.rank - 1))
+    quantized(b, b.op("MatMul", [y, quantized(b, x)]))
+
+
+@block(1, "quantized")
+def few_bits_in_blocks(b):
+    need(b, 21)
+    x = b.pick(is_plain, is_rows, lambda v: v.shape[-1] % 2 == 0)
+    k, n, size = x.shape[-1], b.choice([1, 3, 8]), b.choice([2, x.shape[-1]])
+    bits = b.constant(b.draw.integers(-7, 8, (k, n)).astype("int8"), True)
+    scales = b.constant(b.draw.uniform(0.01, 0.1, (k // size if k % size == 0 else 1, n)).astype("float32"), True)
+    w = b.op("DequantizeLinear", [bits, scales], axis=0, block_size=size)
+    b.op("MatMul", [x, w])
+
+
+@block(1, "quantized")
+def channels_of_values(b):
+    """Activations that have a scale per channel."""
+    need(b, 13)
+    x = b.pick(is_plain, lambda v: v.rank >= 2 and v.has_fixed(1) and v.shape[1])
+    scales = b.constant((numpy.abs(b.numbers((x.shape[1],), "float32", 0.02)) + 0.01).astype("float32"), True)
+    zeros = b.constant(b.draw.integers(-5, 5, x.shape[1]).astype("int8"), True)
+    b.op("DequantizeLinear", [b.op("QuantizeLinear", [x, scales, zeros], axis=1), scales, zeros], axis=1)
+
+
+@block(1, "quantized")
+def wide_steps(b):
+    need(b, 21)
+    x = b.pick(is_plain)
+    dtype = b.choice(["uint16", "int16"])
+    scale = b.constant(numpy.array(scale_of(x, 30000), "float32"), True)
+    zero = b.constant(numpy.array(b.choice([0, 7]) if dtype == "int16" else 32768, dtype), True)
+    b.op("DequantizeLinear", [b.op("QuantizeLinear", [x, scale, zero], keep=False), scale, zero])

@@ -33,8 +33,11 @@ def recurrence(b):
     attributes = {"hidden_size": hidden, "direction": direction}
     if op_type == "GRU":
         attributes["linear_before_reset"] = b.rng.randrange(2)
-    results = b.op(op_type, operands, outputs=b.choice([2, 3 if op_type == "LSTM" else 2]), **attributes)
-    y = results[0]
+    leaves_out = (b.rng.randrange(2),) if b.chance(0.3) else ()
+    count = b.choice([2, 3 if op_type == "LSTM" else 2])
+    y = b.op(op_type, operands, outputs=count, leaves_out=leaves_out, **attributes)[0]
+    if y is None:
+        return
     if b.chance(0.7):
         # [L, ways, N, H] to [L, N, ways * H].
         y = b.reshape(b.transpose(y, [0, 2, 1, 3]), [0, 0, -1])

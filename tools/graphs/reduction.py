@@ -64,8 +64,9 @@ def top(b):
         values, _ = b.op("TopK", [x], outputs=2, k=k, axis=axis)
     else:
         attributes = {} if b.opset < 11 else {"largest": b.rng.randrange(2), "sorted": 1}
-        values, _ = b.op("TopK", [x, b.ints([k])], outputs=2, axis=axis, **attributes)
-    if b.chance(0.3):
+        leaves_out = (b.rng.randrange(2),) if b.chance(0.2) else ()
+        values, _ = b.op("TopK", [x, b.ints([k])], outputs=2, axis=axis, leaves_out=leaves_out, **attributes)
+    if values is not None and b.chance(0.3):
         b.op("Sigmoid", [values])
 
 
