@@ -154,6 +154,8 @@ bool AreNoMaxima(const Program& program, const BufferUses& uses, const Window& w
 }
 
 void AbsorbIntoWindow(const Program& program, const BufferUses& uses, Step& step, Window& window) {
+  // kLrn has windows along the channels, and no padding at all.
+  if (window.kind != Window::Kind::kMax && window.kind != Window::Kind::kAverage) return;
   View& image = step.reads[0];
   const auto are_zero = [](const Dims& pads) {
     return std::ranges::all_of(pads, [](const Dim& pad) { return pad == Dim(0); });
@@ -162,23 +164,16 @@ void AbsorbIntoWindow(const Program& program, const BufferUses& uses, Step& step
   if (!borders || !AreWithinKernels(*borders, window.pads_begin, window.kernel, window.dilations)) {
     return;
   }
-  switch (window.kind) {
-    case Window::Kind::kMax:
-      // Positions count what the view adds.
-      if (step.writes.size() != 1) return;
-      if (!AreNoMaxima(program, uses, window, image, *borders)) return;
-      break;
-    case Window::Kind::kAverage:
-      // The zeros count as elements, and what the step itself pads has to do so too.
-      if (!tensor::IsFloat(image.type) || image.fill.f != 0) return;
-      if (!window.count_include_pad &&
-          !(are_zero(window.pads_begin) && are_zero(window.pads_end))) {
-        return;
-      }
-      break;
-    case Window::Kind::kLp:
-    case Window::Kind::kLrn:
+  if (window.kind == Window::Kind::kMax) {
+    // Positions count what the view adds.
+    if (step.writes.size() != 1) return;
+    if (!AreNoMaxima(program, uses, window, image, *borders)) return;
+  } else {
+    // The zeros count as elements, and what the step itself pads has to do so too.
+    if (!tensor::IsFloat(image.type) || image.fill.f != 0) return;
+    if (!window.count_include_pad && !(are_zero(window.pads_begin) && are_zero(window.pads_end))) {
       return;
+    }
   }
   Absorb(*borders, image, window.in_spatial, window.pads_begin);
   for (size_t k = 0; k < borders->size(); ++k) {

@@ -190,5 +190,23 @@ TEST(AbsorbPaddingTest, MeansCountTheZeros) {
   EXPECT_FALSE(TakesWindow(Window::Kind::kAverage, {.fill = 1}));
 }
 
+// Its windows lie along the channels; it has neither strides nor padding.
+TEST(AbsorbPaddingTest, LeavesLocalResponses) {
+  EXPECT_FALSE(IsAbsorbed([](ProgramMaker& maker) {
+    const Operand image = PadImage({}, maker);
+    Window window;
+    window.kind = Window::Kind::kLrn;
+    window.in_spatial = {image.shape[2], image.shape[3]};
+    window.kernel = {3};
+    window.accumulator = kFloat32;
+    window.roots = {Accumulator(maker.program.exprs, kFloat32).id()};
+    const Operand result = maker.Temporary(image.shape);
+    maker.Output(result);
+    maker.AddStep({image.shape, {image.view}, {result.view}, std::move(window)});
+  }));
+}
+
+TEST(AbsorbPaddingTest, LeavesNorms) { EXPECT_FALSE(TakesWindow(Window::Kind::kLp, {})); }
+
 }  // namespace
 }  // namespace onnxifi::program
