@@ -227,6 +227,8 @@ class Builder:
         for tracks in value.arrays:
             array = tracks[0]
             if value.is_sequence:
+                if not array:
+                    raise Discard("an empty sequence has no type here")
                 continue
             if array.size > self.most_elements:
                 raise Discard("too large")

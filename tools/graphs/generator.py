@@ -13,6 +13,7 @@ from graphs import (
     control,
     convolution,
     elementwise,
+    groups,
     indexing,
     microsoft,
     products,
@@ -28,8 +29,8 @@ from graphs.evaluation import captured_names, declare
 
 NEWEST_OPSET = 26
 # Imported for their blocks.
-_FAMILIES = (aliases, caches, control, convolution, elementwise, indexing, microsoft, products, quantization, recurrent,
-             reduction, shape, vision)  # fmt: skip
+_FAMILIES = (aliases, caches, control, convolution, elementwise, groups, indexing, microsoft, products, quantization,
+             recurrent, reduction, shape, vision)  # fmt: skip
 _EXTENTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17)
 _LARGE_EXTENTS = (1, 8, 12, 16, 19, 24, 28, 31, 32, 33, 40, 48, 56, 64)
 _MOST_ELEMENTS_IN_LARGE = 1 << 18

@@ -7,6 +7,8 @@ import re
 _KNOWN = [
     ("refused", set(), "gives extents and must have one axis of a known extent",
      "how many axes a value has is data, which only a run tells"),
+    ("refused", {"Squeeze"}, "A Squeeze without axes before it keeps all symbols",
+     "which axes Squeeze removes is open until a run, and the nodes behind it need to know"),
     ("refused", {"Reshape"}, "Squeeze: Extent select",
      "which axes Squeeze removes is data, where a run gives the shape of Reshape"),
 ]  # fmt: skip
