@@ -9,8 +9,8 @@ _KNOWN = [
      "how many axes a value has is data, which only a run tells"),
     ("refused", {"Squeeze"}, "A Squeeze without axes before it keeps all symbols",
      "which axes Squeeze removes is open until a run, and the nodes behind it need to know"),
-    ("refused", {"Reshape"}, "Squeeze: Extent select",
-     "which axes Squeeze removes is data, where a run gives the shape of Reshape"),
+    ("refused", {"Reshape", "Unsqueeze"}, "Squeeze: Extent select",
+     "which axes Squeeze removes is data, where a run gives what Reshape or Unsqueeze is to make"),
 ]  # fmt: skip
 
 
