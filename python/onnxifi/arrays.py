@@ -118,7 +118,8 @@ def as_input(name, given, number):
             array = numpy.asarray(given, dtype)
         except (OverflowError, ValueError, TypeError) as fault:
             raise make_error("MISMATCHING_DATATYPE", f"Input '{name}' does not fit {dtype}: {fault}") from fault
-    if array.dtype is dtype and is_dense(array):
+    # Arrays from files and other processes have a type object of their own.
+    if (array.dtype is dtype or array.dtype == dtype) and is_dense(array):
         return array
     return numpy.array(array, dtype, order="C")
 

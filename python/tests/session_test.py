@@ -3,6 +3,7 @@
 
 import gc
 import pathlib
+import pickle
 import sys
 import tempfile
 import threading
@@ -624,6 +625,15 @@ class ThreadTest(unittest.TestCase):
                 self.assertEqual(opened.run(None, {"x": texts})[0].tolist(), texts)
 
         self.run_in_threads(work)
+
+    def test_arrays_from_files_are_bound_where_they_lie(self):
+        x = pickle.loads(pickle.dumps(_X))
+        self.assertIsNot(x.dtype, _X.dtype)
+        binding = session(add_one()).bind({"x": x})
+        for summand in (0, 5):
+            x[...] = _X + summand
+            binding.run()
+            numpy.testing.assert_array_equal(binding.outputs["y"], _X + summand + 1)
 
     def test_bindings_run_beside_one_another(self):
         opened = session(add_one())
