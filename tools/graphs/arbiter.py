@@ -18,7 +18,7 @@ def disturb_more(case):
         known = evaluate(case.model, case.runs, _TRACKS, _UNITS, seed=1)
     except Refused:
         return None
-    return Case(case.model, case.runs, {name: known[name] for name in case.values}, case.extents)
+    return Case(case.model, case.runs, {name: known[name] for name in case.values}, case.extents, case.manner)
 
 
 def contradicts_reference(case):

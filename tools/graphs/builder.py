@@ -194,6 +194,8 @@ class Builder:
     def op(self, op_type, inputs, outputs=1, domain="", keep=True, leaves_out=(), **attributes):
         """Adds a node; the Value, or a list of them for several outputs. None stands for an input that is left out;
         `leaves_out` is empty or the position of an output without a name, which is then None."""
+        if op_type == "Concat" and any(value.is_empty for value in inputs):
+            self._check_concat(inputs, attributes["axis"])
         names = [value.name if value is not None else "" for value in inputs]
         while names and not names[-1]:
             names.pop()
@@ -202,6 +204,13 @@ class Builder:
             made[leaves_out[0]] = ""
         node = helper.make_node(op_type, names, made, self.name("n"), domain=domain, **attributes)
         return self.add(node, keep)
+
+    @staticmethod
+    def _check_concat(inputs, axis):
+        """ONNX Runtime looks at no extent of what is empty."""
+        for shapes in zip(*(value.shapes for value in inputs)):
+            if len({shape[: axis % len(shape)] + shape[axis % len(shape) + 1:] for shape in shapes}) > 1:
+                raise Discard("extents differ")
 
     def add(self, node, keep=True):
         try:

@@ -37,12 +37,23 @@ _MOST_ELEMENTS_IN_LARGE = 1 << 18
 _FAVOURED = 5
 
 
+@dataclasses.dataclass(frozen=True)
+class Manner:
+    """How a device is asked for the runs, beside one after the other."""
+
+    has_fast_algorithms: bool = True
+    weights: tuple = ()  # inputs that a session is given when it is opened
+    is_side_by_side: bool = False
+    stays_bound: bool = False
+
+
 @dataclasses.dataclass
 class Case:
     model: onnx.ModelProto
     runs: list  # {input: array} each
     values: dict  # {name: [run][track]} of outputs
     extents: list  # {symbol: extent} of each run
+    manner: Manner = Manner()
 
 
 
@@ -155,6 +166,11 @@ def _reorder(b):
     return order
 
 
+def _draw_manner(rng, runs):
+    same = [name for name in runs[0] if name.startswith("w")] if rng.random() < 0.5 else []
+    return Manner(rng.random() < 0.9, tuple(same), rng.random() < 0.15, rng.random() < 0.2)
+
+
 def generate(seed, most_nodes=25):
     """A Case; None where the seed gives no graph."""
     rng = random.Random(seed)
@@ -199,7 +215,7 @@ def generate(seed, most_nodes=25):
         except onnx.shape_inference.InferenceError:
             pass
     runs = [{v.name: v.arrays[run][0] for v in inputs} for run in range(len(extents))]
-    return Case(model, runs, {name: b.known[name] for name in outputs}, extents)
+    return Case(model, runs, {name: b.known[name] for name in outputs}, extents, _draw_manner(rng, runs))
 
 
 def _dims(b, value, way):

@@ -148,7 +148,7 @@ class Minimizer:
             return None
         if not all(isinstance(values[name][0][0], numpy.ndarray) for name in outputs):
             return None
-        return Case(model, feeds, {name: values[name] for name in outputs}, extents)
+        return Case(model, feeds, {name: values[name] for name in outputs}, extents, case.manner)
 
 
 def _needed(nodes, wanted):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A device of the library under test: the runs of a graph in turn, on one session."""
 
+import concurrent.futures
+import contextlib
 import pathlib
 import sys
 
@@ -23,48 +25,100 @@ class Subject:
 
     def answer(self, case):
         """(kind, sentence) of the first fault, or None. Kinds: refused, wrong."""
+        weights = {name: case.runs[0][name] for name in case.manner.weights if name in case.runs[0]}
+        options = {} if case.manner.has_fast_algorithms else {"fast_algorithms": False}
         try:
-            session = onnxifi.Session(case.model, self._device)
+            session = onnxifi.Session(case.model, self._device, weights=weights, **options)
         except onnxifi.Error as error:
             return "refused", f"{error.status}: {error.sentence}"
+        feeds = [{name: array for name, array in run.items() if name not in weights} for run in case.runs]
         with session:
-            return self._run_in_turn(session, case)
-
-    def _run_in_turn(self, session, case):
-        names = [value.name for value in case.model.graph.output]
-        numbers = list(range(len(case.runs)))
-        for step, number in enumerate([*numbers, "poison", *numbers[:2]]):
-            if number == "poison":
-                # What is left in temporaries must not reach the next run.
-                try:
-                    session.run(None, {name: _poison(array) for name, array in case.runs[0].items()})
-                except onnxifi.Error:
-                    pass
-                continue
             try:
-                answers = self._run(session, case, number, names, step % 2)
+                return _Runs(session, case, feeds).find_fault()
             except onnxifi.Error as error:
                 kind = "wrong" if error.status == "MISMATCHING_SHAPE" else "refused"
-                return kind, f"{error.status} in run {number + 1}: {error.sentence}"
-            for name, answer in zip(names, answers):
-                said = agreement.difference(answer, case.values[name][number])
-                if said:
-                    again = "" if step < len(numbers) else " (repeated)"
-                    return "wrong", f"output '{name}' of run {number + 1}{again}: {said}"
-        return None
+                return kind, f"{error.status} in a run: {error.sentence}"
 
 
-    def _run(self, session, case, number, names, is_lent):
+class _Runs:
+    """The runs of a case on a session; each method gives the sentence of the first wrong answer."""
+
+    def __init__(self, session, case, feeds):
+        self._session, self._case, self._feeds = session, case, feeds
+        self._names = [value.name for value in case.model.graph.output]
+        self._numbers = range(len(feeds))
+
+    def find_fault(self):
+        said = self._in_turn()
+        if not said and self._case.manner.stays_bound:
+            said = self._bound()
+        if not said and self._case.manner.is_side_by_side:
+            said = self._side_by_side()
+        return ("wrong", said) if said else None
+
+    def _compare(self, number, answers, manner=""):
+        for name, answer in zip(self._names, answers):
+            said = agreement.difference(answer, self._case.values[name][number])
+            if said:
+                return f"output '{name}' of run {number + 1}{manner}: {said}"
+        return ""
+
+    def _in_turn(self):
+        for step, number in enumerate(self._numbers):
+            said = self._compare(number, self._run(number, step % 2))
+            if said:
+                return said
+        # What is left in temporaries must not reach the next run.
+        with contextlib.suppress(onnxifi.Error):
+            self._session.run(None, {name: _poison(array) for name, array in self._feeds[0].items()})
+        for number in self._numbers[:2]:
+            said = self._compare(number, self._run(number, number == 0), " (repeated)")
+            if said:
+                return said
+        return ""
+
+    def _run(self, number, is_lent):
         """The answers of a run, which fills arrays of ours with `is_lent`."""
-        feeds = dict(case.runs[number])
+        feeds = dict(self._feeds[number])
         if is_lent:
-            lent = {name: _filled(case.values[name][number][0]) for name in names}
+            lent = {name: _filled(self._case.values[name][number][0]) for name in self._names}
             try:
-                return session.run(None, feeds, outputs=lent)
+                return self._session.run(None, feeds, outputs=lent)
             except onnxifi.Error as error:
                 if not any(said in error.sentence for said in _TAKES_NO_ARRAY):
                     raise
-        return session.run(None, feeds)
+        return self._session.run(None, feeds)
+
+    def _bound(self):
+        """On the same memory, whose content changes from run to run of one shape."""
+        shapes = [[array.shape for array in feeds.values()] for feeds in self._feeds]
+        memory = {name: numpy.array(array) for name, array in self._feeds[0].items()}
+        try:
+            binding = self._session.bind(memory)
+        except onnxifi.Error:
+            return ""  # extents that only a run tells
+        for number in [k for k in self._numbers if shapes[k] == shapes[0]] + [0]:
+            for name, array in memory.items():
+                array[...] = self._feeds[number][name]
+            try:
+                binding.run()
+            except onnxifi.Error as error:
+                if any(said in error.sentence for said in _TAKES_NO_ARRAY):
+                    return ""
+                raise
+            said = self._compare(number, [binding.outputs[name] for name in self._names], " (bound)")
+            if said:
+                return said
+        return ""
+
+    def _side_by_side(self):
+        with concurrent.futures.ThreadPoolExecutor(2) as threads:
+            numbers = list(self._numbers) * 3
+            for number, answers in zip(numbers, threads.map(lambda k: self._run(k, False), numbers)):
+                said = self._compare(number, answers, " (beside another)")
+                if said:
+                    return said
+        return ""
 
 
 def _poison(array):
