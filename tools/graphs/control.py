@@ -30,12 +30,26 @@ def _some_nodes(b, x):
     return y
 
 
-def _body(name, nodes, inputs, outputs):
+def _body(b, name, nodes, inputs, outputs):
     """Of its values a body says types and ranks; the extents are another round's in the next."""
     inputs, outputs = (
         [declare(value.name, value.arrays[0][0], [None] * value.rank) for value in values] for values in (inputs, outputs)
     )
-    return helper.make_graph(list(nodes), name, inputs, outputs)
+    body = helper.make_graph(list(nodes), name, inputs, outputs)
+    if b.chance(0.4) and not any(a.type == a.GRAPH for node in nodes for a in node.attribute):
+        _name_as_others(body)
+    return body
+
+
+def _name_as_others(body):
+    """Values of a body get names that other bodies have for values of their own."""
+    made = [value.name for value in body.input] + [name for node in body.node for name in node.output if name]
+    names = {name: f"inner{k}" for k, name in enumerate(made)}
+    for node in body.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+    for value in [*body.input, *body.output]:
+        value.name = names.get(value.name, value.name)
 
 
 def _condition(b):
@@ -68,7 +82,7 @@ def branch(b):
                     y = b.op("Concat", [y, y], axis=0)
             if y is x or y.name == x.name or not nodes or y.name not in {o for n in nodes for o in n.output}:
                 y = b.op("Identity", [y])
-            bodies.append(_body(name, nodes, [], [y]))
+            bodies.append(_body(b, name, nodes, [], [y]))
     b.op("If", [condition], then_branch=bodies[0], else_branch=bodies[1])
 
 
@@ -94,7 +108,7 @@ def loop(b):
         if b.chance(0.6):
             collected = b.op("Identity", [y]) if b.chance(0.5) else b.reduce("ReduceMax", y, None, b.rng.randrange(2)) if y.is_float else b.op("Identity", [step])
             outputs.append(collected)
-        body = _body("body", nodes, [step, going, carried], outputs)
+        body = _body(b, "body", nodes, [step, going, carried], outputs)
     form = b.rng.randrange(3)
     # What no round collects has no extents that ONNX names.
     least = int(len(outputs) > 2)
@@ -123,7 +137,7 @@ def scan(b):
         else:
             mixed = b.op("Mul", [mixed, b.scalar(0.5, x.dtype)])
         out = activation(b, mixed, "Sigmoid") if b.chance(0.5) else b.op("Identity", [mixed])
-        body = _body("body", nodes, [state, row], [mixed, out])
+        body = _body(b, "body", nodes, [state, row], [mixed, out])
     attributes = {"scan_input_directions": [b.rng.randrange(2)]} if b.chance(0.5) else {}
     if b.chance(0.3):
         attributes["scan_output_directions"] = [1]
@@ -192,7 +206,7 @@ def growing_loop(b):
         outputs = [b.op("Less", [step, b.constant(numpy.array(b.rng.randint(0, 3)))]), y]
         if b.chance(0.5):
             outputs.append(b.op("Shape", [y]))
-        body = _body("body", nodes, [step, going, carried], outputs)
+        body = _body(b, "body", nodes, [step, going, carried], outputs)
     b.op("Loop", [b.constant(numpy.array(b.rng.randint(1, 5)), True), None if b.chance(0.3) else b.constant(numpy.array(True)), x],
          outputs=len(outputs) - 1, body=body)  # fmt: skip
 
@@ -215,7 +229,7 @@ def branch_of_other_extents(b):
                 y = b.reduce("ReduceSum", x, [axis_of(b, x)], 1)
             else:
                 y = b.op("Identity", [x])
-            bodies.append(_body(name, nodes, [], [y]))
+            bodies.append(_body(b, name, nodes, [], [y]))
     y = b.op("If", [condition], then_branch=bodies[0], else_branch=bodies[1])
     b.op("Relu", [y])
 
@@ -232,8 +246,8 @@ def branch_in_loop(b):
         for name in ("then", "else"):
             with b.scope() as inner:
                 y = b.op("Mul", [carried, b.scalar(0.5, x.dtype)]) if name == "then" else b.op("Sub", [carried, x])
-                bodies.append(_body(name, inner, [], [y]))
+                bodies.append(_body(b, name, inner, [], [y]))
         y = b.op("If", [is_odd], then_branch=bodies[0], else_branch=bodies[1])
         outputs = [b.op("Identity", [going]), b.op("Tanh", [y]), b.op("Add", [y, carried])]
-        body = _body("body", nodes, [step, going, carried], outputs)
+        body = _body(b, "body", nodes, [step, going, carried], outputs)
     b.op("Loop", [b.constant(numpy.array(b.rng.randint(1, 5)), True), None, x], outputs=2, body=body)

@@ -197,10 +197,14 @@ def generate(seed, most_nodes=25):
     used = set().union(*(captured_names(node) for node in nodes)) | set(outputs)
     inputs = [value for value in b.inputs if value.name in used or rng.random() < 0.2]
     initializers = [tensor for tensor in b.initializers if tensor.name in used]
+    # Files of the first versions list all weights among the inputs, later ones those that callers may replace.
+    is_old = opset < 9 and rng.random() < 0.3
+    replaceable = initializers if is_old else [t for t in initializers if rng.random() < 0.1] if rng.random() < 0.1 else []
     graph = helper.make_graph(
         nodes,
         f"seed{seed}",
-        [declare(v.name, v.arrays[0][0], _dims(b, v, way)) for v in inputs],
+        [declare(v.name, v.arrays[0][0], _dims(b, v, way)) for v in inputs]
+        + [helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in replaceable],
         [_declare_output(b, name) for name in outputs],
         initializers,
     )
@@ -208,7 +212,7 @@ def generate(seed, most_nodes=25):
     functions = [f for f in b.functions if f.domain in called]
     domains = {"": opset, **{domain: 1 for domain in called if domain}}
     opsets = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
-    model = helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=rng.choice([8, 10]))
+    model = helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=3 if is_old and not functions else rng.choice([8, 10]))
     if rng.random() < 0.15:
         try:
             model = onnx.shape_inference.infer_shapes(model)
