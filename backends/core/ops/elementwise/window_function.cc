@@ -5,13 +5,19 @@
 // angle where it is steep; squares of sines of half the angle, which is at most pi / 2 from the
 // nearer end, are off by less, and nothing cancels at the ends:
 //   cos(2 a) = 1 - 2 sin^2(a), cos(4 a) = 1 - 8 sin^2(a) (1 - sin^2(a))
+// A window of floats whose size the model gives is a constant, computed in double precision: twice
+// the rounding of a float32 sine is several times that of a result that is rounded once.
 
+#include <algorithm>
+#include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "backends/core/ops/elementwise/floating_type.h"
 #include "backends/core/ops/lowering.h"
 #include "backends/core/ops/registry.h"
 #include "backends/core/ops/shape/axis_list.h"
+#include "backends/core/tensor/convert.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -24,6 +30,26 @@ constexpr Coefficients kHann{0, 0.5, 0};
 // 25 / 46 and 21 / 46, the rational forms that ONNX gives.
 constexpr Coefficients kHamming{4.0 / 46, 21.0 / 46, 0};
 constexpr Coefficients kBlackman{0, 0.5, 0.08};
+
+// Longer windows are computed by the device, so that a number in a model takes no memory here.
+constexpr int64_t kMaxConstantSize = int64_t{1} << 16;
+
+Result<tensor::Tensor> MakeWindow(const Coefficients& coefficients, int64_t size, bool is_periodic,
+                                  ElementType type) {
+  ONNXIFI_ASSIGN_OR_RETURN(tensor::Tensor window, tensor::Tensor::Allocate(type, {size}));
+  const auto period = static_cast<double>(std::max<int64_t>(is_periodic ? size : size - 1, 1));
+  for (int64_t n = 0; n < size; ++n) {
+    const double from_end = std::min(static_cast<double>(n), period - static_cast<double>(n));
+    const double sine = std::sin(std::numbers::pi * (from_end / period));
+    const double square = sine * sine;
+    const double slope = 2 * coefficients.first - 8 * coefficients.second * (1 - square);
+    tensor::Scalar value{};
+    value.f = coefficients.end + square * slope;
+    tensor::StoreScalar(type, window.mutable_data(), n,
+                        tensor::CastScalar(ElementType::kFloat64, type, value));
+  }
+  return window;
+}
 
 template <const Coefficients& coefficients>
 Status LowerWindow(Lowering& lowering) {
@@ -41,6 +67,12 @@ Status LowerWindow(Lowering& lowering) {
   }
   ONNXIFI_ASSIGN_OR_RETURN(Dim size, AsExtent(lowering, sizes[0]));
   const bool is_periodic = lowering.Int("periodic", 1) != 0;
+  if (tensor::IsFloat(*type) && size.is_constant() && size.constant() <= kMaxConstantSize) {
+    ONNXIFI_ASSIGN_OR_RETURN(tensor::Tensor window,
+                             MakeWindow(coefficients, size.constant(), is_periodic, *type));
+    lowering.Set(0, lowering.ConstantTensor(std::move(window)));
+    return base::Ok();
+  }
 
   StepBuilder map(lowering, {size});
   // A window of one symmetric point has no period; any other divisor keeps its cosines at 1.

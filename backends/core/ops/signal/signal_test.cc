@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DFT and STFT against sums in double precision: both directions, one-sided, padded and cropped,
-// any axis; extents, lengths and whether numbers are complex known only when they run.
+// DFT, STFT, mel weights and windows against double precision: both directions, one-sided, padded
+// and cropped, any axis; extents, lengths and whether numbers are complex known only when they run.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -332,6 +332,44 @@ TEST(MelWeightMatrixTest, HasTrianglesBetweenItsEdges) {
         expected = double(right - bin) / double(right - centre);
       }
       EXPECT_NEAR(found[size_t(bin * kBands + band)], expected, 1e-12) << bin << " " << band;
+    }
+  }
+}
+
+TEST(WindowFunctionTest, IsRoundedOnceWhereTheModelGivesTheSize) {
+  const auto expected = [](std::string_view op_type, double n, double period) {
+    const double once = 1 - std::cos(2 * std::numbers::pi * n / period);
+    const double twice = 1 - std::cos(4 * std::numbers::pi * n / period);
+    if (op_type == "HannWindow") return 0.5 * once;
+    if (op_type == "HammingWindow") return (4 + 21 * once) / 46;
+    return 0.5 * once - 0.08 * twice;
+  };
+  // Devices round differently; the reference alone has sines of double precision.
+  const auto computes_no_sine = [](const program::Program& program) {
+    for (int node = 0; node < program.exprs.size(); ++node) {
+      EXPECT_NE(program.exprs[node].op, program::ExprOp::kSin);
+    }
+  };
+  for (const char* const op_type : {"HannWindow", "HammingWindow", "BlackmanWindow"}) {
+    for (const int64_t size : {1, 2, 5, 400, 1031}) {
+      for (const bool is_periodic : {false, true}) {
+        OneNode node = {op_type,
+                        17,
+                        {{"periodic", int64_t{is_periodic}}},
+                        {Constant({}, {double(size)}, ElementType::kInt64)}};
+        node.rewrite = computes_no_sine;
+        const auto out = RunOperator(node);
+        ASSERT_TRUE(out.ok()) << out.status().Text();
+        const double period = std::max(double(is_periodic ? size : size - 1), 1.0);
+        const std::vector<double> found = Numbers((*out)[0]);
+        ASSERT_EQ(int64_t(found.size()), size);
+        for (int64_t n = 0; n < size; ++n) {
+          const double exact = expected(op_type, double(n), period);
+          // Half a unit in the last place, and what cancels in the expected value.
+          EXPECT_NEAR(found[size_t(n)], exact, std::ldexp(std::abs(exact), -24) + 1e-15)
+              << op_type << " " << size << " " << n;
+        }
+      }
     }
   }
 }
