@@ -22,8 +22,11 @@ _EXACT = frozenset(
     "Unique Unsqueeze Where SequenceAt SequenceConstruct ConcatFromSequence SplitToSequence SequenceInsert".split()
 )
 
-# What may compute in float32 whatever the type of its operands.
-_IN_FLOAT32 = frozenset({"Attention", "GroupNormalization", "LayerNormalization", "RMSNormalization", "RotaryEmbedding"})
+# What may compute in float32 whatever the type of its operands, or multiplies by an attribute or a constant of float32.
+_IN_FLOAT32 = frozenset(
+    "Attention Celu Elu Gelu GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu "
+    "RMSNormalization RotaryEmbedding Selu Shrink Swish ThresholdedRelu".split()
+)
 
 onnxruntime.set_default_logger_severity(4)
 
