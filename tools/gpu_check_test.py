@@ -161,6 +161,12 @@ class SliceTest(unittest.TestCase):
         self.assertEqual((status, lines[2]), (1, "0 passed, 2 failed"))
         self.assertIn("libsomething.so.1", lines[0])
         self.assertIn("a_module_that_was_not_packed", lines[1])
+        # What no pack has is not asked of a bare machine.
+        self.write_program("exit 0")
+        script.write_text("raise ModuleNotFoundError(\"No module named 'onnx'\")\n")
+        status, lines = start()
+        self.assertEqual((status, lines[1]), (0, "2 passed, 0 failed"))
+        self.assertIn("No module named 'onnx'", lines[0])
 
     def test_folders_of_a_command_are_made_once(self):
         script = self._pack / "benchmarks/layer_models.py"
@@ -195,6 +201,9 @@ class SliceTest(unittest.TestCase):
         check = self._tool.Check("a check", ["true"], 5, "no-such-program")
         slice_ = self._tool.Slice(self._results, {"PATH": "/nowhere"}, self._tool.time.monotonic() + 60)
         self.assertEqual(slice_.run(check)[:1], ("not run",))
+        python = self._tool.Check("a check", ["true"], 5, packages=("numpy_that_is_not_there",))
+        slice_ = self._tool.Slice(self._results, dict(os.environ), self._tool.time.monotonic() + 60)
+        self.assertEqual(slice_.run(python), ("not run", 0, "Python has no numpy_that_is_not_there"))
         compiled = self._tool.Check("a check", ["true"], 5, needs_compiler=True)
         environment = {**os.environ, "LD_LIBRARY_PATH": str(self._pack)}
         for version in (13, 12):
