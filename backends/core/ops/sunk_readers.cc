@@ -153,20 +153,38 @@ std::optional<SunkGraph> SinkHere(const Graph& graph, size_t conditional, size_t
   return sunk;
 }
 
+bool Contains(const Graph& graph, const Node& searched) {
+  for (const Node& node : graph.nodes) {
+    bool is_found = &node == &searched;
+    graph::ForEachSubgraph(node, [&](const GraphPointer& subgraph) {
+      is_found = is_found || Contains(*subgraph, searched);
+    });
+    if (is_found) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<SunkGraph> SinkReaders(const Graph& graph, const Node& conditional,
                                      size_t max_nodes) {
   for (size_t k = 0; k < graph.nodes.size(); ++k) {
     if (&graph.nodes[k] == &conditional) return SinkHere(graph, k, max_nodes);
+    bool is_inside = false;
     std::optional<SunkGraph> inside;
     Node node = graph.nodes[k];
     graph::TransformSubgraphs(node, [&](const GraphPointer& subgraph) {
-      if (inside) return subgraph;
+      if (is_inside || !Contains(*subgraph, conditional)) return subgraph;
+      is_inside = true;
       inside = SinkReaders(*subgraph, conditional, max_nodes);
       return inside ? std::make_shared<const Graph>(std::move(inside->graph)) : subgraph;
     });
-    if (!inside) continue;
+    if (!is_inside) continue;
+    if (!inside) {
+      // What the branch of an If gives has its readers behind that.
+      const bool is_branch = node.domain.empty() && node.op_type == "If";
+      return is_branch ? SinkHere(graph, k, max_nodes) : std::nullopt;
+    }
     SunkGraph sunk{graph, {}};
     sunk.graph.nodes[k] = std::move(node);
     for (size_t n = 0; n < graph.nodes.size(); ++n) sunk.positions.push_back(static_cast<int>(n));

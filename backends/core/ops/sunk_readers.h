@@ -21,8 +21,9 @@ struct SunkGraph {
 };
 
 // The graph without the readers of `conditional`, an If of it or of a body inside it, which is what
-// follows from its results; its branches have them, and it gives what they gave. Nothing where the
-// readers with all that is inside them are more than `max_nodes`, or where there are none.
+// follows from its results; its branches have them, and it gives what they gave. Where it has none
+// and stands in a branch of another If, those of that one. Nothing where the readers with all that
+// is inside them are more than `max_nodes`, or where there are none.
 std::optional<SunkGraph> SinkReaders(const graph::Graph& graph, const graph::Node& conditional,
                                      size_t max_nodes);
 

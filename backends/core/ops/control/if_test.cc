@@ -234,6 +234,37 @@ TEST(IfTest, ReadersOfSeveralAreLoweredForEachBranch) {
   }
 }
 
+// What the inner one gives is a result of the outer one's branch.
+TEST(IfTest, ReadersOfNestedOnesAreLoweredForEachBranch) {
+  GraphBuilder same("same");
+  same.SetOutputs({same.AddNode("Neg", 13, {same.AddCapture("x", 1)})});
+  GraphBuilder inner("inner");
+  const ValueId opposite = inner.AddNode("Not", 1, {inner.AddCapture("condition", 0)});
+  ASSERT_EQ(inner.AddCapture("x", 1), 2);
+  GraphBuilder given("given");
+  given.SetOutputs({given.AddNode("Identity", 16, {given.AddCapture("x", 2)})});
+  GraphBuilder row("row");
+  const ValueId minus_one = row.AddConstant(MakeTensor(ElementType::kInt64, {1}, {-1}));
+  row.SetOutputs({row.AddNode("Reshape", 13, {row.AddCapture("x", 2), minus_one})});
+  inner.SetOutputs({inner.AddNode("If", 16, {opposite},
+                                  {{"then_branch", row.Share()}, {"else_branch", given.Share()}})});
+  GraphBuilder builder("nested");
+  const ValueId condition = builder.AddInput("condition", TypeOf(ElementType::kBool, {}));
+  ASSERT_EQ(builder.AddInput("x", TypeOf(ElementType::kFloat32, {2, -1})), 1);
+  const ValueId chosen = builder.AddNode(
+      "If", 16, {condition}, {{"then_branch", inner.Share()}, {"else_branch", same.Share()}});
+  const ValueId last =
+      builder.AddNode("ReduceMax", 13, {chosen}, {{"axes", std::vector<int64_t>{-1}}});
+  const graph::Graph graph =
+      builder.Take({builder.AddNode("ReduceSum", 13, {last}, {{"keepdims", int64_t{0}}})});
+  ExpectClaim(graph, true);
+  for (const bool is_first : {true, false}) {
+    const auto out = RunChosen(graph, is_first);
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_THAT(Numbers((*out)[0]), ElementsAre(is_first ? 9 : -5));
+  }
+}
+
 TEST(IfTest, RefusesDifferentRanksOfOutputs) {
   const auto refuses = [](const graph::Graph& graph) {
     const auto out = RunChosen(graph, true);
