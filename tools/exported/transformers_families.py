@@ -14,6 +14,7 @@ _LATENT = {**DECODER, "num_key_value_heads": 4, "kv_lora_rank": 16, "q_lora_rank
            "qk_rope_head_dim": 4, "qk_nope_head_dim": 8, "v_head_dim": 8, "n_routed_experts": 4,
            "n_shared_experts": 1, "num_experts_per_tok": 2, "first_k_dense_replace": 1, "n_group": 2,
            "topk_group": 1, "moe_intermediate_size": 24}  # fmt: skip
+_STATES = {"mamba_d_state": 4, "mamba_d_conv": 4, "mamba_expand": 2}
 
 _NETWORKS = {
     # Encoders.
@@ -94,17 +95,32 @@ _NETWORKS = {
                                                   "first_k_dense_replace": 1}),
     "minimax": ("MiniMaxConfig", "MiniMaxForCausalLM",
                 {**_EXPERTS, "layer_types": ["linear_attention", "full_attention"], "block_size": 4}),
+    "falcon_mamba": ("FalconMambaConfig", "FalconMambaForCausalLM",
+                     {"vocab_size": 101, "hidden_size": 32, "state_size": 4, "num_hidden_layers": 2,
+                      "use_cache": False, "use_mambapy": False}, _TOKENS),
     "falcon_h1": ("FalconH1Config", "FalconH1ForCausalLM",
                   {**GROUPED, "mamba_d_state": 4, "mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8,
                    "mamba_chunk_size": 8, "mamba_n_groups": 1}),
     "bamba": ("BambaConfig", "BambaForCausalLM",
               {**GROUPED, "mamba_d_state": 4, "mamba_n_heads": 8, "mamba_d_head": 8, "mamba_chunk_size": 8,
                "attn_layer_indices": [1]}),
+    "jamba": ("JambaConfig", "JambaForCausalLM",
+              {**_EXPERTS, **_STATES, "use_mamba_kernels": False, "attn_layer_period": 2,
+               "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1, "mamba_dt_rank": 4}),
+    "recurrent_gemma": ("RecurrentGemmaConfig", "RecurrentGemmaForCausalLM",
+                        {**GROUPED, "attention_window_size": 8, "lru_width": 32,
+                         "block_types": ["recurrent", "attention"], "head_dim": 8}),
     "nemotron_h": ("NemotronHConfig", "NemotronHForCausalLM",
                    {**GROUPED, "head_dim": 8, "hybrid_override_pattern": "M*-", "num_hidden_layers": 3,
                     "mamba_num_heads": 8, "mamba_head_dim": 8, "ssm_state_size": 4, "n_groups": 1,
                     "chunk_size": 8}),
     # Both sides.
+    "prophetnet": ("ProphetNetConfig", "ProphetNetForConditionalGeneration",
+                   {"vocab_size": 101, "hidden_size": 32, "encoder_ffn_dim": 48, "num_encoder_layers": 2,
+                    "num_encoder_attention_heads": 4, "decoder_ffn_dim": 48, "num_decoder_layers": 2,
+                    "num_decoder_attention_heads": 4, "max_position_embeddings": 64, "ngram": 2,
+                    "num_buckets": 8, "relative_max_distance": 16, "use_cache": False,
+                    "decoder_start_token_id": 0}, BOTH),
     "bigbird_pegasus": ("BigBirdPegasusConfig", "BigBirdPegasusForConditionalGeneration",
                         {**SEQUENCE, "attention_type": "original_full"}, BOTH),
     "blenderbot": ("BlenderbotConfig", "BlenderbotForConditionalGeneration", SEQUENCE, BOTH),
@@ -116,7 +132,7 @@ _NETWORKS = {
 }  # fmt: skip
 
 # What torch.export does not trace.
-_BY_SCRIPT = {"big_bird", "xlnet", "gemma3n"}
+_BY_SCRIPT = {"big_bird", "xlnet", "falcon_mamba", "jamba", "recurrent_gemma", "prophetnet", "gemma3n"}
 
 _FIXED = {
     "xlnet": {"use_mems": False},
