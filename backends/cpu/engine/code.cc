@@ -190,6 +190,7 @@ Code Code::Compile(const program::ExprPool& pool, std::span<const ExprId> roots,
   }
   code.SubtractAsFloats(loops);
   code.RoundAtOnce();
+  code.ChooseBySign();
   code.FuseOperations(loops);
   code.AssignSlots();
   return code;
@@ -333,9 +334,53 @@ void Code::RoundAtOnce() {
                 [&](const Instruction& instruction) { return is_left_out[instruction.result]; });
 }
 
+// Where a float32 is chosen by the sign of what it is chosen beside, as LeakyRelu, PRelu, Elu and
+// Selu do, the comparison and the choice are one operation, which can be fused.
+void Code::ChooseBySign() {
+  const std::vector<int> uses = CountUses();
+  std::vector<const Instruction*> made_by(values_.size(), nullptr);
+  for (const std::vector<Instruction>* instructions : {&uniform_, &varying_}) {
+    for (const Instruction& instruction : *instructions) made_by[instruction.result] = &instruction;
+  }
+  const auto is_zero = [&](int value) {
+    const Instruction* const maker = made_by[value];
+    return maker != nullptr && maker->kind == Kind::kUniform && maker->op == ExprOp::kConstant &&
+           tensor::Scalar{.u = maker->payload}.f == 0;
+  };
+  std::vector<bool> is_left_out(values_.size(), false);
+  for (Instruction& select : varying_) {
+    const bool is_select = select.kind == Kind::kLoop && select.op == ExprOp::kSelect &&
+                           select.type == ElementType::kFloat32 && select.inputs.size() == 3;
+    if (!is_select || uses[select.inputs[0]] != 1) continue;
+    const Instruction* const less = made_by[select.inputs[0]];
+    const bool is_less = less != nullptr && less->kind == Kind::kLoop &&
+                         less->op == ExprOp::kLess && less->from_type == ElementType::kFloat32;
+    if (!is_less) continue;
+    const int if_true = select.inputs[1], if_false = select.inputs[2];
+    if (less->inputs[0] == if_false && is_zero(less->inputs[1])) {
+      select.choice = FusedOp::kIfNegative;
+      select.inputs = {if_true, if_false};
+    } else if (less->inputs[1] == if_true && is_zero(less->inputs[0])) {
+      select.choice = FusedOp::kUnlessPositive;
+      select.inputs = {if_false, if_true};
+    } else {
+      continue;
+    }
+    is_left_out[less->result] = true;
+    select.from_type = ElementType::kFloat32;
+    select.loop = nullptr;
+  }
+  std::erase_if(varying_,
+                [&](const Instruction& instruction) { return is_left_out[instruction.result]; });
+}
+
 void Code::FuseOperations(LoopSet loops) {
   const std::vector<int> uses = CountUses();
-  auto find_op = [&](const Instruction& instruction, bool value_is_first) {
+  auto find_op = [&](const Instruction& instruction,
+                     bool value_is_first) -> std::optional<FusedOp> {
+    if (instruction.choice) {
+      return value_is_first ? *instruction.choice : ExchangeOperands(*instruction.choice);
+    }
     const bool is_float32 = instruction.kind == Kind::kLoop &&
                             instruction.type == ElementType::kFloat32 &&
                             instruction.from_type == ElementType::kFloat32;
@@ -423,7 +468,7 @@ void Code::FuseOperations(LoopSet loops) {
     left.push_back(std::move(varying_[at]));
     const bool casts =
         fused.first_lanes != FusedLanes::kFloat32 || fused.result_lanes != FusedLanes::kFloat32;
-    const bool is_one_loop = fused.operations.size() < 2 && !casts &&
+    const bool is_one_loop = fused.operations.size() < 2 && !casts && !left.back().choice &&
                              (fused.operations.empty() || !fused.operations[0].is_uniform);
     left.back().operations = std::move(fused.operations);
     if (is_one_loop) continue;

@@ -46,6 +46,8 @@ class Code {
                               // operations' operands; kWalk: rows and entries
     // kFused: in their order. kLoop: itself, where it is one; its first input is the value.
     std::vector<FusedOperation> operations;
+    // kLoop: of a select by the sign of its second input, what it does to the first.
+    std::optional<FusedOp> choice;
     // kFused: of the first input, and of the result.
     FusedLanes first_lanes = FusedLanes::kFloat32;
     FusedLanes result_lanes = FusedLanes::kFloat32;
@@ -99,6 +101,7 @@ class Code {
  private:
   void SubtractAsFloats(LoopSet loops);
   void RoundAtOnce();
+  void ChooseBySign();
   void FuseOperations(LoopSet loops);
   std::vector<int> CountUses() const;  // per value
   void AssignSlots();

@@ -71,6 +71,11 @@ HWY_NOINLINE void RaiseToNumber(float* HWY_RESTRICT block, float exponent) {
   };
   if (exponent == 3) {
     ForVectors<kVectors>(block, [](Tag, Vec x, int) HWY_ATTR { return hn::Mul(hn::Mul(x, x), x); });
+  } else if (exponent == 4) {
+    ForVectors<kVectors>(block, [](Tag, Vec x, int) HWY_ATTR {
+      const Vec squared = hn::Mul(x, x);
+      return hn::Mul(squared, squared);
+    });
   } else if (exponent == 0.5f) {
     ForVectors<kVectors>(block, [&](Tag d, Vec x, int) HWY_ATTR { return root_of(d, x); });
   } else if (exponent == -0.5f) {
@@ -93,6 +98,19 @@ HWY_NOINLINE void RaiseLanes(float* HWY_RESTRICT block, const float* operand, bo
     return kValueIsFirst ? math::Pow(d, x, other) : math::Pow(d, other, x);
   });
 }
+
+// The first of two vectors where the second is negative, and the second elsewhere; and the second
+// where it is positive, else the first. NaN is neither.
+struct FirstIfNegative {
+  HWY_INLINE Vec operator()(Tag d, Vec value, Vec chosen_by) const {
+    return hn::IfThenElse(hn::Lt(chosen_by, hn::Zero(d)), value, chosen_by);
+  }
+};
+struct FirstUnlessPositive {
+  HWY_INLINE Vec operator()(Tag d, Vec value, Vec chosen_by) const {
+    return hn::IfThenElse(hn::Gt(chosen_by, hn::Zero(d)), chosen_by, value);
+  }
+};
 
 // The vectors of one block, with what there is to do to all of them.
 template <int kVectors>
@@ -317,6 +335,18 @@ HWY_INLINE bool TryBlock(const FusedOperands& fused, int64_t i, bool may_quantiz
         break;
       case FusedOp::kPowOf:
         block.template Raise<false>(operand, is_uniform);
+        break;
+      case FusedOp::kIfNegative:
+        block.template Apply<true>(FirstIfNegative(), operand, is_uniform);
+        break;
+      case FusedOp::kWithIfNegative:
+        block.template Apply<false>(FirstIfNegative(), operand, is_uniform);
+        break;
+      case FusedOp::kUnlessPositive:
+        block.template Apply<true>(FirstUnlessPositive(), operand, is_uniform);
+        break;
+      case FusedOp::kWithUnlessPositive:
+        block.template Apply<false>(FirstUnlessPositive(), operand, is_uniform);
         break;
       case FusedOp::kNeg:
         if (fused.operations[k].begins == FusedPattern::kLogistic &&
@@ -629,6 +659,14 @@ FusedOp ExchangeOperands(FusedOp op) {
       return FusedOp::kPowOf;
     case FusedOp::kPowOf:
       return FusedOp::kPow;
+    case FusedOp::kIfNegative:
+      return FusedOp::kWithIfNegative;
+    case FusedOp::kWithIfNegative:
+      return FusedOp::kIfNegative;
+    case FusedOp::kUnlessPositive:
+      return FusedOp::kWithUnlessPositive;
+    case FusedOp::kWithUnlessPositive:
+      return FusedOp::kUnlessPositive;
     default:
       return op;
   }

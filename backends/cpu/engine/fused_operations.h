@@ -34,6 +34,11 @@ enum class FusedOp : uint8_t {
   kMaxWith,
   kPow,    // value ^ operand
   kPowOf,  // operand ^ value
+  // Choices between the two by the sign of one of them, as activations make them.
+  kIfNegative,          // operand < 0 ? value : operand
+  kWithIfNegative,      // value < 0 ? operand : value
+  kUnlessPositive,      // operand > 0 ? operand : value
+  kWithUnlessPositive,  // value > 0 ? value : operand
   // Of the value alone.
   kNeg,
   kAbs,
@@ -52,7 +57,7 @@ enum class FusedOp : uint8_t {
   kWrapUint8,
 };
 
-constexpr bool HasOperand(FusedOp op) { return op <= FusedOp::kPowOf; }
+constexpr bool HasOperand(FusedOp op) { return op <= FusedOp::kWithUnlessPositive; }
 
 // The operation with operand and value exchanged; `op` has an operand.
 FusedOp ExchangeOperands(FusedOp op);

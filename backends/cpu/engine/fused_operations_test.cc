@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "backends/cpu/engine/cast_chain.h"
+#include "backends/cpu/engine/code.h"
 #include "backends/cpu/engine/loop.h"
 #include "backends/cpu/processor/testing/each_target.h"
 
@@ -506,6 +507,21 @@ TEST(FusedOperationsTest, RaisesToANumberAsPowDoes) {
       }
     }
   });
+}
+
+// What LeakyRelu and Selu do is one chain, of both sides of the choice.
+TEST(FusedOperationsTest, HasChoicesBySign) {
+  program::ExprPool pool;
+  const program::Expr x = program::Load(pool, ElementType::kFloat32, 0);
+  const program::Expr zero = program::Like(x, 0), slope = program::Like(x, 0.25);
+  for (const program::Expr& chosen :
+       {Select(x < zero, slope * x, x), Select(x > zero, x, slope * x)}) {
+    const program::ExprId root = chosen.id();
+    const Code code = Code::Compile(pool, {&root, 1}, LoopSet::kReference);
+    ASSERT_EQ(code.varying().size(), 2U);
+    EXPECT_EQ(code.varying()[1].kind, Code::Kind::kFused);
+    EXPECT_EQ(code.varying()[1].operations.size(), 2U);
+  }
 }
 
 // 1 / (1 + exp(-x)) as one function; the same operations with other numbers one by one.

@@ -612,6 +612,47 @@ TEST(StepTest, AddsWeightedRows) {
   }
 }
 
+// Choices by the sign of one side, alone and behind arithmetic, and some that only look like them;
+// either side may be one number for a row, or for all.
+TEST(StepTest, ChoosesBySign) {
+  const auto zero = [](Expr x) { return program::Like(x, 0); };
+  const std::function<Expr(Expr, Expr)> kChoices[] = {
+      [&](Expr x, Expr y) { return Select(x < zero(x), y * x, x); },
+      [&](Expr x, Expr y) { return Select(x > zero(x), x, y * x); },
+      [&](Expr x, Expr y) { return Select(x < zero(x), y, x); },
+      [&](Expr x, Expr y) { return Select(x > zero(x), x, y); },
+      [&](Expr x, Expr y) { return Select(x < zero(x), y, x) + Select(y < zero(x), y, x); },
+      [&](Expr x, Expr y) { return Select(x < zero(x), x, y); },
+      [&](Expr x, Expr y) { return Select(zero(x) < y, x, y) * x; },
+      [&](Expr x, Expr y) { return Select(x < program::Like(x, 1), y, x); },
+  };
+  constexpr float kSpecials[] = {0.0F, -0.0F, std::numeric_limits<float>::infinity(),
+                                 -std::numeric_limits<float>::infinity(),
+                                 std::numeric_limits<float>::quiet_NaN()};
+  const Shape domain = {5, 700};
+  for (const auto& choose : kChoices) {
+    for (const Extents& of_x : {Extents{5, 700}, {5, 1}, {1, 1}}) {
+      for (const Extents& of_y : {Extents{5, 700}, {5, 1}, {1, 1}}) {
+        Made made;
+        const Operand x = made.Buffer(kFloat32, of_x, /*is_input=*/true);
+        const Operand y = made.Buffer(kFloat32, of_y, /*is_input=*/true);
+        for (tensor::Tensor& tensor : made.made.buffers) {
+          for (int64_t k = 0; k < tensor.element_count(); k += 3) {
+            std::memcpy(tensor.mutable_data() + k * 4, &kSpecials[k / 3 % 5], 4);
+          }
+        }
+        const int first = made.Read({BroadcastTo(x, domain), domain});
+        const int second = made.Read({BroadcastTo(y, domain), domain});
+        made.Write(made.Buffer(kFloat32, {5, 700}, /*is_input=*/false));
+        const Expr result =
+            choose(Load(made.pool(), kFloat32, first), Load(made.pool(), kFloat32, second));
+        made.Finish(domain, program::Map{{result.id()}});
+        made.ExpectAgreement();
+      }
+    }
+  }
+}
+
 // Sums of two rows of an image times weights, some beyond its edges, for every column and channel;
 // perhaps of every second column, or into a wider result.
 void AddWeightedImageRows(Made& made, int64_t rows, int64_t columns, int64_t channels,
