@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backends/core/reference/scratch.h"
+#include "backends/cpu/engine/axis_tables.h"
 #include "backends/cpu/engine/byte_function.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/gathered_elements.h"
@@ -40,12 +41,14 @@ struct MapCode {
   std::optional<ByRows> by_rows;
   int row_axis = 0;
   std::shared_ptr<const WeightedRows> weighted_rows = nullptr;
+  std::shared_ptr<const Code> table_coordinates = nullptr;
 
   static MapCode Compile(const program::ExprPool& pool, const program::Step& step, LoopSet loops) {
     const program::ExprIds& roots = step.As<program::Map>()->roots;
     MapCode code{Code::Compile(pool, roots, loops), std::nullopt, 0};
     code.row_axis = RowAxis(step);
     code.weighted_rows = FindWeightedRows(pool, step, loops);
+    code.table_coordinates = FindTableCoordinates(pool, step, loops);
     if (const std::optional<RowLoads> loads = FindRowLoads(pool, step, code.row_axis)) {
       code.by_rows = {Code::Compile(pool, loads->coordinates, loops),
                       Code::Compile(pool, loads->columns, loops),
@@ -334,8 +337,12 @@ class MapKernel final : public device::Kernel {
         bound = BindWeightedPoints(code_->weighted_rows, step, runtime_);
       }
       if (bound == nullptr) bound = BindGatheredElements(step, runtime_);
+      const auto make = [&] { return std::make_unique<BoundMap>(code_, step, runtime_); };
+      if (bound == nullptr && code_->table_coordinates) {
+        bound = BindAxisTables(code_->table_coordinates, step, make, runtime_);
+      }
       if (bound == nullptr) bound = BindTransposedCopy(code_->elements, step, runtime_);
-      if (bound == nullptr) bound = std::make_unique<BoundMap>(code_, step, runtime_);
+      if (bound == nullptr) bound = make();
       return base::Ok();
     }));
     return bound;

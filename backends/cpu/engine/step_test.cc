@@ -612,6 +612,101 @@ TEST(StepTest, AddsWeightedRows) {
   }
 }
 
+// A result of planes, rows and columns, whose places in a source follow from a table per axis.
+Made CopiedByTables(ElementType type, const Extents& domain, const Extents& source,
+                    const std::function<int64_t(int axis, int64_t at)>& place) {
+  Made made;
+  program::ExprPool& pool = made.pool();
+  const Operand from = made.Buffer(type, source, /*is_input=*/true);
+  const int rank = static_cast<int>(domain.size());
+  Shape shape;
+  for (const int64_t extent : domain) shape.push_back(extent);
+  std::vector<Expr> at;
+  program::View guarded = from.view;
+  for (int axis = 0; axis < rank; ++axis) {
+    const auto k = static_cast<size_t>(axis);
+    if (place(axis, -1) < 0) {  // as it stands
+      at.push_back(Coordinate(pool, axis));
+      continue;
+    }
+    Operand table = made.Buffer(ElementType::kInt64, {domain[k]}, /*is_input=*/true);
+    auto* numbers = reinterpret_cast<int64_t*>(made.made.buffers.back().mutable_data());
+    for (int64_t n = 0; n < domain[k]; ++n) numbers[n] = place(axis, n);
+    for (int before = 0; before < axis; ++before) table = InsertAxis(table, 0);
+    while (table.rank() < rank) table = InsertAxis(table, table.rank());
+    at.push_back(Load(pool, ElementType::kInt64, made.Read({BroadcastTo(table, shape), shape})));
+    program::Guard guard{program::Dims(domain.size(), program::Dim(0)), 0, source[k]};
+    guard.coefficients[k] = 1;
+    guarded.guards.push_back(guard);
+  }
+  made.step.reads.push_back(guarded);
+  const Expr value = LoadAt(pool, type, static_cast<int>(made.step.reads.size()) - 1, at);
+  made.Write(made.Buffer(type, domain, /*is_input=*/false));
+  made.Finish(shape, program::Map{{value.id()}});
+  return made;
+}
+
+TEST(StepTest, CopiesByTablesOfAxes) {
+  const std::function<int64_t(int64_t)> kPlaces[] = {
+      [](int64_t k) { return k / 2; },       [](int64_t k) { return k; },
+      [](int64_t k) { return k / 3; },       [](int64_t k) { return k * 2 / 3; },
+      [](int64_t k) { return k * 37 % 60; }, [](int64_t k) { return 60 - k % 60; }};
+  constexpr ElementType kTypes[] = {ElementType::kUint8, ElementType::kInt16, kFloat32,
+                                    ElementType::kFloat64};
+  processor::ForEachTarget([&](const char* target) {
+    SCOPED_TRACE(target);
+    size_t count = 0;
+    for (const auto& row : kPlaces) {
+      for (const auto& column : kPlaces) {
+        for (const int64_t columns : {71, 142, 300}) {
+          const ElementType type = kTypes[count++ % 4];
+          Made made = CopiedByTables(type, {8, 12, columns}, {8, 61, columns},
+                                     [&](int axis, int64_t at) -> int64_t {
+                                       if (axis == 0) return at < 0 ? -1 : at;
+                                       if (at < 0) return 0;
+                                       return axis == 1 ? row(at) : column(at) % columns;
+                                     });
+          EXPECT_TRUE(made.EngineDetail().starts_with("tables of axes")) << made.EngineDetail();
+          ExpectSameBits(made.OnReference().back(), made.OnEngine({}).back());
+        }
+      }
+    }
+  });
+}
+
+// Pixels of few channels are parts of a row; places outside of the source are filled; and rows
+// that are too short, or too few, go another way.
+TEST(StepTest, CopiesByTablesOfAxesAtTheEdges) {
+  const auto half = [](int axis, int64_t at) -> int64_t {
+    return axis == 2 ? (at < 0 ? -1 : at) : std::max<int64_t>(at, 0) / 2;
+  };
+  Made pixels = CopiedByTables(ElementType::kUint8, {40, 62, 3}, {20, 31, 3}, half);
+  EXPECT_TRUE(pixels.EngineDetail().starts_with("tables of axes"));
+  pixels.ExpectAgreement();
+  for (const int64_t outside : {int64_t{-5}, int64_t{9}, int64_t{1} << 40}) {
+    for (const int where : {0, 1}) {
+      CopiedByTables(kFloat32, {8, 40, 5}, {9, 9, 5}, [&](int axis, int64_t at) -> int64_t {
+        if (axis == 2) return at < 0 ? -1 : at;
+        return axis == where && at == 3 ? outside : std::max<int64_t>(at, 0) % 9;
+      }).ExpectAgreement();
+    }
+  }
+  // What stands as it is is one row, and what is read in between is not.
+  for (const Extents& source : {Extents{9, 5, 80}, {9, 5, 81}, {9, 6, 80}}) {
+    Made planes = CopiedByTables(kFloat32, {9, 5, 80}, source, [](int axis, int64_t at) -> int64_t {
+      return axis > 0 ? -1 : 8 - std::max<int64_t>(at, 0);
+    });
+    EXPECT_TRUE(planes.EngineDetail().starts_with("tables of axes"));
+    planes.ExpectAgreement();
+  }
+  Made few =
+      CopiedByTables(kFloat32, {1, 2, 500}, {1, 61, 500}, [](int axis, int64_t at) -> int64_t {
+        return axis == 0 && at < 0 ? -1 : std::max<int64_t>(at, 0) / 2;
+      });
+  EXPECT_FALSE(few.EngineDetail().starts_with("tables of axes"));
+  few.ExpectAgreement();
+}
+
 // Choices by the sign of one side, alone and behind arithmetic, and some that only look like them;
 // either side may be one number for a row, or for all.
 TEST(StepTest, ChoosesBySign) {
