@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SumWeightedRow: sums of four vectors at a time stay in registers while all taps are added.
-// SumRepeatedRows, SumShortRows: many rows, one after the other. FindExtremesOfRows: as
-// SumWeightedRow.
+// SumShortRows: many rows, one after the other. FindExtremesOfRows: as SumWeightedRow.
 
 #include <algorithm>
 
@@ -95,14 +94,6 @@ void SumRow(const float* source, std::span<const RowTap> taps, float first, int6
   } else {
     const hn::CappedTag<float, 1> d1;
     for (; at < length; ++at) SumLanes<1>(d1, WholeVectors(), source + at, taps, first, sums + at);
-  }
-}
-
-void SumAllRows(const float* source, std::span<const RowTap> taps, float first, int64_t length,
-                const RepeatedRows& repeated, float* sums) {
-  for (int64_t row = 0; row < repeated.count; ++row) {
-    SumRow(source + row * repeated.source_step, taps, first, length,
-           sums + row * repeated.target_step);
   }
 }
 
@@ -247,7 +238,6 @@ HWY_AFTER_NAMESPACE();
 namespace onnxifi::engine {
 
 HWY_EXPORT(SumRow);
-HWY_EXPORT(SumAllRows);
 HWY_EXPORT(SumRows);
 HWY_EXPORT(FindMaxima);
 HWY_EXPORT(FindMinima);
@@ -255,11 +245,6 @@ HWY_EXPORT(FindMinima);
 void SumWeightedRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
                     float* sums) {
   HWY_DYNAMIC_DISPATCH(SumRow)(source, taps, first, length, sums);
-}
-
-void SumRepeatedRows(const float* source, std::span<const RowTap> taps, float first, int64_t length,
-                     const RepeatedRows& repeated, float* sums) {
-  HWY_DYNAMIC_DISPATCH(SumAllRows)(source, taps, first, length, repeated, sums);
 }
 
 void FindExtremesOfRows(program::ExprOp operation, const float* source,

@@ -172,9 +172,8 @@ class BoundRows final : public device::BoundKernel {
     device::BoundStep of_rows = step;
     of_rows.domain[axis] = 1;
     const int64_t length = JoinRows(*rows, step, of_rows.domain);
-    const RepeatedRows repeated = RepeatRows(*rows, step, length, of_rows.domain);
     std::unique_ptr<BoundRows> bound(
-        new BoundRows(std::move(rows), step, of_rows, length, repeated, elements, runtime));
+        new BoundRows(std::move(rows), step, of_rows, length, elements, runtime));
     bound->is_in_parts_ =
         bound->rows_->reduced_axes > 0 && reference::UsesPartialSums(results, elements);
     // A zero to begin with is one of the zeros of every part.
@@ -184,8 +183,7 @@ class BoundRows final : public device::BoundKernel {
   }
 
   std::string Detail() const override {
-    return "weighted rows of " + std::to_string(length_) +
-           (repeated_.count > 1 ? ", " + std::to_string(repeated_.count) + " alike" : "") + ", " +
+    return "weighted rows of " + std::to_string(length_) + ", " +
            std::string(processor::VectorName());
   }
 
@@ -193,8 +191,8 @@ class BoundRows final : public device::BoundKernel {
     const int64_t taps = elements_ * static_cast<int64_t>(rows_->taps.size());
     const int64_t rows = grid_.TileLanes(0, reduced_begin_);
     constexpr int64_t kCostOfTap = 60;  // picoseconds, of a lane
-    const int64_t cost = rows * (taps * length_ * repeated_.count * kCostOfTap +
-                                 elements_ * (numbers_.code().cost() + 100) + 1000);
+    const int64_t cost =
+        rows * (taps * length_ * kCostOfTap + elements_ * (numbers_.code().cost() + 100) + 1000);
     return runtime_.For(grid_.TileCount(0, reduced_begin_), cost,
                         [&](int64_t begin, int64_t end, std::byte* scratch) {
                           RunTiles(addresses, begin, end, scratch);
@@ -203,12 +201,10 @@ class BoundRows final : public device::BoundKernel {
 
  private:
   BoundRows(std::shared_ptr<const WeightedRows> rows, const device::BoundStep& step,
-            const device::BoundStep& of_rows, int64_t length, const RepeatedRows& repeated,
-            int64_t elements, Runtime& runtime)
+            const device::BoundStep& of_rows, int64_t length, int64_t elements, Runtime& runtime)
       : rows_(std::move(rows)),
         reads_(step.reads),
         length_(length),
-        repeated_(repeated),
         elements_(elements),
         numbers_(rows_->numbers, of_rows),
         runtime_(runtime) {
@@ -231,8 +227,8 @@ class BoundRows final : public device::BoundKernel {
     // Results of a tile stay in a cache, and so do its numbers.
     constexpr int64_t kTileResults = 1 << 14;
     const int64_t lanes = runtime.settings().tile_lanes;
-    const int64_t most = std::clamp<int64_t>(kTileResults / (length_ * repeated_.count), 1,
-                                             std::max<int64_t>(1, lanes / elements_));
+    const int64_t most =
+        std::clamp<int64_t>(kTileResults / length_, 1, std::max<int64_t>(1, lanes / elements_));
     grid_.Tile(reduced_begin_, grid_.rank(), elements_);
     grid_.Tile(0, reduced_begin_, most);
     tile_lanes_ = grid_.TileLanes(0, grid_.rank());
@@ -278,29 +274,6 @@ class BoundRows final : public device::BoundKernel {
       even = rows.even_axes.begin();
     }
     return length;
-  }
-
-  // Those along the even axis that is the innermost one of the result, which leaves the domain.
-  // Neighbours that lie far apart would not stay in the caches until the next rows read them.
-  static RepeatedRows RepeatRows(const WeightedRows& rows, const device::BoundStep& step,
-                                 int64_t length, tensor::Extents& domain) {
-    constexpr int64_t kFarthest = 8;
-    RepeatedRows repeated;
-    size_t found = domain.size();
-    for (const WeightedRows::EvenAxis& even : rows.even_axes) {
-      const auto axis = static_cast<size_t>(even.axis);
-      const int64_t target_step = step.writes[0].strides[axis];
-      if (domain[axis] == 1 || tensor::ElementCount(domain) < kMinRows * domain[axis] ||
-          (found < domain.size() && target_step >= repeated.target_step)) {
-        continue;
-      }
-      const std::optional<int64_t> source_step = SourceStep(rows, step, even);
-      if (!source_step || std::max(target_step, *source_step) > kFarthest * length) continue;
-      found = axis;
-      repeated = {domain[axis], *source_step, target_step};
-    }
-    if (found < domain.size()) domain[found] = 1;
-    return repeated;
   }
 
   // Results that become what the root says together.
@@ -352,8 +325,7 @@ class BoundRows final : public device::BoundKernel {
       for (int axis = reduced_begin_; axis < box.rank; ++axis) results.extents[axis] = 1;
       results.lanes = box.lanes / elements_;
       LoadBox(target_, nullptr, results, reinterpret_cast<std::byte*>(targets));
-      if (elements_ == 1 && repeated_.count == 1 && length_ <= kMaxShortRow &&
-          rows_->operation == ExprOp::kAdd) {
+      if (elements_ == 1 && length_ <= kMaxShortRow && rows_->operation == ExprOp::kAdd) {
         SumShortRows(source,
                      {std::span(weights).first(rows_->taps.size()), places, tile_lanes_, targets,
                       results.lanes, length_, First()},
@@ -423,9 +395,6 @@ class BoundRows final : public device::BoundKernel {
         for (int64_t n = 0; n < elements_; ++n) add(tap, begin + n);
       }
     }
-    if (is_sum && repeated_.count > 1) {
-      return SumRepeatedRows(source, taps.Finish(), first, length_, repeated_, sums);
-    }
     if (is_sum) return SumWeightedRow(source, taps.Finish(), first, length_, sums);
     FindExtremesOfRows(rows_->operation, source, taps.Finish(), rows_->begin, length_, sums);
   }
@@ -458,7 +427,6 @@ class BoundRows final : public device::BoundKernel {
   const std::shared_ptr<const WeightedRows> rows_;  // shared with the kernel
   const std::vector<device::BoundView> reads_;
   const int64_t length_;
-  const RepeatedRows repeated_;
   const int64_t elements_;
   BoundCode numbers_;
   std::optional<BoundCode> finish_;

@@ -81,16 +81,6 @@ inline constexpr int kMaxParts = 8;
 void SumWeightedRow(const float* source, std::span<const RowTap> taps, float first, int64_t length,
                     float* sums);
 
-// Rows that have the same taps, each so many elements of the source and of the sums behind the
-// last.
-struct RepeatedRows {
-  int64_t count = 1;
-  int64_t source_step = 0, target_step = 0;
-};
-// The sums of each as above.
-void SumRepeatedRows(const float* source, std::span<const RowTap> taps, float first, int64_t length,
-                     const RepeatedRows& repeated, float* sums);
-
 // extremes[lane] = the largest (kMax) or smallest (kMin) of `begin` and weight * source[place +
 // lane] of all taps, one after the other. A tap that is kNowhere has 0 there.
 void FindExtremesOfRows(program::ExprOp operation, const float* source,
