@@ -5,6 +5,7 @@
 #include "backends/core/ops/graph_lowering.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "backends/core/ops/declared_type.h"
@@ -179,7 +180,8 @@ Status GraphLowering::KeepOutputs(const Node& node, Lowering& lowering) {
   const bool is_uninferred = node.domain == "ai.onnx.ml" || FollowsUninferred(node);
   // Its tensor follows from nothing, and ONNX Runtime's model builder declares [1] as [].
   const bool is_constant = node.domain.empty() && node.op_type == "Constant";
-  const Node* const conditional = FindConditional(node);
+  const bool is_conditional = node.domain.empty() && node.op_type == "If";
+  const Node* const conditional = is_conditional ? &node : FindConditional(node);
   for (auto& [output, sequence] : lowering.TakeSequences()) {
     const ValueId id = node.outputs[output];
     if (id != kNoValue) ONNXIFI_RETURN_IF_ERROR(values_.Set(id, std::move(sequence)));
@@ -214,12 +216,17 @@ bool GraphLowering::FollowsUninferred(const Node& node) const {
 }
 
 const Node* GraphLowering::FindConditional(const Node& node) const {
-  if (node.domain.empty() && node.op_type == "If") return &node;
-  for (const ValueId id : node.inputs) {
+  const Node* conditional = nullptr;
+  const auto look_at = [&](ValueId id) {
     const auto found = chosen_by_.find(id);
-    if (found != chosen_by_.end()) return found->second;
-  }
-  return nullptr;
+    if (conditional == nullptr && found != chosen_by_.end()) conditional = found->second;
+  };
+  if (chosen_by_.empty()) return nullptr;
+  std::ranges::for_each(node.inputs, look_at);
+  graph::ForEachSubgraph(node, [&](const std::shared_ptr<const Graph>& body) {
+    for (const graph::Value& value : body->values) look_at(value.outer);
+  });
+  return conditional;
 }
 
 Status GraphLowering::LowerNode(const Node& node) {

@@ -110,7 +110,8 @@ class GraphLowering : public BodyLowering {
   // Whether it reads what a branch gave that stands for an If, of which exporters declare ranks as
   // the other branch has them, what an operator of ai.onnx.ml gave, or what was made of either.
   bool FollowsUninferred(const graph::Node& node) const;
-  // The If of this graph, lowered as one, that the node is or follows from; null: there is none.
+  // The If of this graph, lowered as one, that the node follows from, or a body of it; null: there
+  // is none.
   const graph::Node* FindConditional(const graph::Node& node) const;
 
   // An If that one of its branches stands in for (open_branches.cc).

@@ -110,7 +110,7 @@ Status GraphLowering::LowerOfOpenRank(const Node& node) {
   if (status.code() == Code::kUnsupportedShape && target_.choices != nullptr) {
     // Each branch alone may give what is missed, such as how many numbers a list has.
     const Node* conditional = FindConditional(node);
-    if (conditional != nullptr && conditional != &node) target_.choices->AskToSink(*conditional);
+    if (conditional != nullptr) target_.choices->AskToSink(*conditional);
   }
   const bool is_of_rank =
       status.code() == Code::kInvalidModel || status.code() == Code::kMismatchingShape;

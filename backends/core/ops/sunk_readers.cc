@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "backends/core/ops/captures.h"
+#include "backends/core/ops/graph_builder.h"
 
 namespace onnxifi::ops {
 namespace {
@@ -22,7 +23,11 @@ using graph::Value;
 using graph::ValueId;
 using GraphPointer = std::shared_ptr<const Graph>;
 
-constexpr const char* kBranches[] = {"then_branch", "else_branch"};
+// With what the condition is there.
+constexpr std::pair<const char*, bool> kBranches[] = {{"then_branch", true},
+                                                      {"else_branch", false}};
+
+bool IsIf(const Node& node) { return node.domain.empty() && node.op_type == "If"; }
 
 size_t CountNodes(const Node& node) {
   size_t count = 1;
@@ -74,8 +79,9 @@ class Readers {
     return count;
   }
 
-  // The branch with the readers behind its nodes.
-  GraphPointer Append(const Graph& branch) const {
+  // The branch with the readers behind its nodes. Other Ifs of the same condition take the same
+  // branch there: what is in their other one may not fit the rank.
+  GraphPointer Append(const Graph& branch, bool is_taken) const {
     auto all = std::make_shared<Graph>(branch);
     Captures captures(*all);
     std::vector<ValueId> inside(graph_.values.size(), kNoValue);
@@ -91,7 +97,12 @@ class Readers {
     };
     for (const size_t k : nodes_) {
       Node node = graph_.nodes[k];
+      const bool has_condition = IsIf(node) && node.inputs == graph_.nodes[conditional_].inputs;
       for (ValueId& id : node.inputs) id = map(id);
+      if (has_condition) {
+        node.inputs[0] =
+            GraphBuilder(*all, node).AddScalar(tensor::ElementType::kBool, is_taken ? 1 : 0);
+      }
       graph::TransformSubgraphs(node, [&](const GraphPointer& subgraph) {
         auto moved = std::make_shared<Graph>(*subgraph);
         for (Value& value : moved->values) value.outer = map(value.outer);
@@ -130,10 +141,10 @@ std::optional<SunkGraph> SinkHere(const Graph& graph, size_t conditional, size_t
   const Readers readers(graph, conditional);
   if (readers.nodes().empty() || readers.CountAll() > max_nodes) return std::nullopt;
   Node whole = graph.nodes[conditional];
-  for (const char* name : kBranches) {
+  for (const auto& [name, is_taken] : kBranches) {
     const auto* branch = whole.FindAttribute<GraphPointer>(name);
     if (branch == nullptr || (*branch)->outputs.size() != whole.outputs.size()) return std::nullopt;
-    whole.attributes[name] = readers.Append(**branch);
+    whole.attributes[name] = readers.Append(**branch, is_taken);
   }
   whole.outputs = readers.outputs();
 

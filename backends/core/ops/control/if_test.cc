@@ -183,6 +183,77 @@ TEST(IfTest, ReadersOfListsAreLoweredForEachBranch) {
   EXPECT_THAT(Numbers((*out)[0]), ElementsAre(3, 6));
 }
 
+// The list is captured by a body, not read by a node.
+TEST(IfTest, BodiesThatReadListsAreLoweredForEachBranch) {
+  const auto list = [](const std::vector<double>& numbers) {
+    GraphBuilder branch("branch");
+    branch.SetOutputs({branch.AddConstant(
+        MakeTensor(ElementType::kInt64, {static_cast<int64_t>(numbers.size())}, numbers))});
+    return std::make_shared<graph::Graph>(branch.Take());
+  };
+  const graph::Graph graph = Chosen(
+      list({3, 2}), list({1, 2, 3}), [](GraphBuilder& builder, ValueId matrix, ValueId list) {
+        GraphBuilder body("body");
+        body.AddInput("iteration", TypeOf(ElementType::kInt64, {}));
+        const ValueId goes_on = body.AddInput("goes_on", TypeOf(ElementType::kBool, {}));
+        const ValueId total = body.AddInput("total", TypeOf(ElementType::kFloat32, {}));
+        const ValueId shaped = body.AddNode(
+            "Reshape", 13, {body.AddCapture("matrix", matrix), body.AddCapture("list", list)});
+        const ValueId last =
+            body.AddNode("ReduceMax", 13, {shaped}, {{"axes", std::vector<int64_t>{-1}}});
+        const ValueId sum = body.AddNode("ReduceSum", 13, {last}, {{"keepdims", int64_t{0}}});
+        body.SetOutputs(
+            {body.AddNode("Identity", 16, {goes_on}), body.AddNode("Add", 14, {total, sum})});
+        const ValueId trips = builder.AddConstant(MakeTensor(ElementType::kInt64, {}, {2}));
+        const ValueId zero = builder.AddConstant(MakeTensor(ElementType::kFloat32, {}, {0}));
+        return builder.AddNode("Loop", 16, {trips, graph::kNoValue, zero},
+                               {{"body", body.Share()}});
+      });
+  ExpectClaim(graph, true);
+  auto out = RunChosen(graph, true);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(24));
+  out = RunChosen(graph, false);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(18));
+}
+
+// Each branch of the second holds for the rank that the same branch of the first gives.
+TEST(IfTest, AnotherIfOfTheConditionTakesTheSameBranch) {
+  const auto flatten = [](ValueId condition, ValueId x, GraphBuilder& builder, int64_t last_axis) {
+    GraphBuilder summed("summed");
+    summed.SetOutputs(
+        {summed.AddNode("ReduceMax", 13, {summed.AddCapture("x", x)},
+                        {{"axes", std::vector<int64_t>{last_axis}}, {"keepdims", int64_t{0}}})});
+    GraphBuilder whole("whole");
+    whole.SetOutputs({whole.AddNode("Neg", 13, {whole.AddCapture("x", x)})});
+    return builder.AddNode("If", 16, {condition},
+                           {{"then_branch", summed.Share()}, {"else_branch", whole.Share()}});
+  };
+  GraphBuilder builder("two");
+  const ValueId condition = builder.AddInput("condition", TypeOf(ElementType::kBool, {}));
+  const ValueId matrix = builder.AddInput("matrix", TypeOf(ElementType::kFloat32, {2, -1}));
+  GraphBuilder cube("cube");
+  const ValueId shape = cube.AddConstant(MakeTensor(ElementType::kInt64, {3}, {3, 1, 2}));
+  cube.SetOutputs({cube.AddNode("Reshape", 13, {cube.AddCapture("matrix", matrix), shape})});
+  GraphBuilder same("same");
+  same.SetOutputs({same.AddNode("Abs", 13, {same.AddCapture("matrix", matrix)})});
+  const ValueId chosen = builder.AddNode(
+      "If", 16, {condition}, {{"then_branch", cube.Share()}, {"else_branch", same.Share()}});
+  // There is no axis 2 without the first branch.
+  const ValueId second = flatten(condition, chosen, builder, 2);
+  const graph::Graph graph = builder.Take({builder.AddNode("Relu", 14, {second})});
+  ExpectClaim(graph, true);
+  auto out = RunChosen(graph, true);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), (tensor::Extents{3, 1}));
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(2, 4, 6));
+  out = RunChosen(graph, false);
+  ASSERT_TRUE(out.ok()) << out.status().Text();
+  EXPECT_EQ((*out)[0].extents(), (tensor::Extents{2, 3}));
+  EXPECT_THAT(Numbers((*out)[0]), ElementsAre(0, 0, 0, 0, 0, 0));
+}
+
 // One behind another, and inside of a loop's body.
 TEST(IfTest, ReadersOfSeveralAreLoweredForEachBranch) {
   const auto choose = [](GraphBuilder& builder, ValueId condition, ValueId x) {
