@@ -9,6 +9,7 @@ import pathlib
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import numpy
 import onnx
@@ -77,6 +78,42 @@ class TestFuzzGraphs(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertEqual({fault["kind"] for fault in faults}, {"crashed"})
         self.assertEqual({tuple(n.op_type for n in fault["onnx"].graph.node) for fault in faults}, {("Transpose",)})
+
+    def test_only_who_answers_as_the_reference_is_in_a_dispute(self):
+        class Another:
+            """ONNX's evaluator, if it were one that adds 1."""
+
+            def __init__(self, model):
+                self._model = model
+
+            def run(self, _, feeds):
+                known = evaluate(self._model, [feeds])
+                return [known[value.name][0][0] + 1 for value in self._model.graph.output]
+
+        class Answering:
+            def __init__(self, summand):
+                self._summand = summand
+
+            def answer(self, asked):
+                known = evaluate(asked.model, asked.runs)
+                for name, expected in asked.values.items():
+                    for number, tracks in enumerate(expected):
+                        said = agreement.difference(known[name][number][0] + numpy.float32(self._summand), tracks)
+                        if said:
+                            return "wrong", said
+                return None
+
+        case = _case([helper.make_node("Neg", ["x"], ["y"])], numpy.linspace(-1, 1, 6, dtype="float32"), "y")
+        for summand, kind in ((1, "disputed"), (5, "wrong"), (0, "passed")):
+            with unittest.mock.patch("fuzz_graphs.generate", return_value=case), \
+                    unittest.mock.patch("graphs.arbiter.ReferenceEvaluator", Another):  # fmt: skip
+                status, _, faults = _run("--count", "1", make_subject=lambda: Answering(summand))  # noqa: B023
+            self.assertEqual((status, [fault["kind"] for fault in faults]), (int(kind == "wrong"), [kind] * (kind != "passed")))
+
+    def test_an_oracle_that_is_always_lost_is_no_success(self):
+        with unittest.mock.patch("fuzz_graphs.generate", side_effect=lambda *_: os.abort()):
+            status, lines, _ = _run("--count", "2", make_subject=lambda: _Liar("Nothing"))
+        self.assertEqual((status, lines[-1]), (1, "0 passed, 0 failed"))
 
     def test_counts_equal_refusals_once(self):
         refusal = ("refused", "UNSUPPORTED: node 'n1' has 3 axes.")

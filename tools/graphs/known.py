@@ -11,6 +11,8 @@ _KNOWN = [
      "which axes Squeeze removes is open until a run, and the nodes behind it need to know"),
     ("refused", {"Reshape", "Unsqueeze"}, "Squeeze: Extent select",
      "which axes Squeeze removes is data, where a run gives what Reshape or Unsqueeze is to make"),
+    ("refused", {"Squeeze"}, r"Squeeze: Extent [A-Z][A-Za-z]+\d+_\d+ of axis \d+ is 1",
+     "which axes Squeeze removes is data: the extent is named after the operator that gives it"),
 ]  # fmt: skip
 
 
