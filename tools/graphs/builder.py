@@ -13,7 +13,7 @@ import numpy
 from onnx import helper, numpy_helper
 
 from graphs import agreement
-from graphs.evaluation import Evaluator, Refused
+from graphs.evaluation import Evaluator, Refused, has_one_rank
 
 FLOATS = ("float32", "float64", "float16")
 _MOST_ELEMENTS = 1 << 15
@@ -233,6 +233,7 @@ class Builder:
 
 
     def _check(self, value, is_bounded):
+        """`is_bounded`: other blocks may read it."""
         for tracks in value.arrays:
             array = tracks[0]
             if value.is_sequence:
@@ -241,7 +242,7 @@ class Builder:
                 continue
             if array.size > self.most_elements:
                 raise Discard("too large")
-            if array.ndim > 6 or array.ndim != value.arrays[0][0].ndim:
+            if array.ndim > 6 or (is_bounded and not has_one_rank(value.arrays)):
                 raise Discard("rank")
             if not agreement.is_stable(tracks):
                 raise Discard("unstable")

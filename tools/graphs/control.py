@@ -235,6 +235,32 @@ def branch_of_other_extents(b):
 
 
 @block(1, "control")
+def branch_of_other_rank(b):
+    """Data choose how many axes a value has, or how many numbers a list; what reads it gives one rank."""
+    if b.opset < 13:
+        raise Discard("old")
+    x = b.pick(is_float, lambda v: not v.is_empty and v.size <= 4096)
+    condition, bodies, is_list = _condition(b), [], b.chance(0.4)
+    for name in ("then", "else"):
+        with b.scope() as nodes:
+            if is_list:
+                y = b.op("Identity", [b.constant(numpy.array([-1] if name == "then" else [1, -1, 1]))])
+            elif name == "then":
+                y = b.op("Reshape", [x, b.constant(numpy.array([-1]))])
+            else:
+                y = b.op("Unsqueeze", [x, b.constant(numpy.array([0]))])
+            bodies.append(_body(b, name, nodes, [], [y]))
+    # Not kept: it may have another rank in each run.
+    y = b.op("If", [condition], keep=False, then_branch=bodies[0], else_branch=bodies[1])
+    if is_list:
+        y = b.op("Reshape", [x, y], keep=False)
+    if b.chance(0.5):
+        y = b.op("Softmax", [y], keep=False, axis=-1)
+    y = b.op(b.choice(["Relu", "Sigmoid", "Tanh"]), [y], keep=False)
+    b.reduce(b.choice(["ReduceSum", "ReduceMax", "ReduceMean"]), y, None, 0)
+
+
+@block(1, "control")
 def branch_in_loop(b):
     if b.opset < 13:
         raise Discard("old")

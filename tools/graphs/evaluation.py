@@ -73,6 +73,11 @@ def element_type(array):
     return helper.np_dtype_to_tensor_dtype(array.dtype)
 
 
+def has_one_rank(arrays):
+    """Whether a value, as [run][track] arrays, has as many axes in each run."""
+    return len({tracks[0].ndim for tracks in arrays}) == 1
+
+
 def declare(name, value, shape=None):
     """A value of a graph with the type of an array or of a list of arrays."""
     if isinstance(value, numpy.ndarray):

@@ -25,7 +25,7 @@ from graphs import (
 )
 from graphs.builder import Builder, Discard
 from graphs.catalogue import BLOCKS
-from graphs.evaluation import captured_names, declare
+from graphs.evaluation import captured_names, declare, has_one_rank
 
 NEWEST_OPSET = 26
 # Imported for their blocks.
@@ -125,6 +125,7 @@ def _add_blocks(b, count, favoured):
 
 def _choose_outputs(b):
     made = [name for node in b.nodes for name in node.output if name and not isinstance(b.known[name][0][0], list)]
+    made = [name for name in made if has_one_rank(b.known[name])]
     read = set().union(*(captured_names(node) for node in b.nodes))
     constants = {node.output[0] for node in b.nodes if node.op_type == "Constant"}
     ends = [name for name in made if name not in read and name not in constants]

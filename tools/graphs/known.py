@@ -13,6 +13,10 @@ _KNOWN = [
      "which axes Squeeze removes is data, where a run gives what Reshape or Unsqueeze is to make"),
     ("refused", {"Squeeze"}, r"Squeeze: Extent [A-Z][A-Za-z]+\d+_\d+ of axis \d+ is 1",
      "which axes Squeeze removes is data: the extent is named after the operator that gives it"),
+    ("refused", {"If"}, r"axes or fewer, by the branch of an If that runs; a known number is needed\.$",
+     "an output of the graph, which no node needs, has one rank"),
+    ("refused", {"Loop"}, "axes or fewer, by the branch of an If that runs",
+     "what a Loop carries keeps its rank, and what it collects has one"),
 ]  # fmt: skip
 
 

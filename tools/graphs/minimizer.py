@@ -11,7 +11,7 @@ import numpy
 import onnx
 from onnx import helper, numpy_helper
 
-from graphs.evaluation import DISTURBED_TRACKS, Evaluator, Refused, captured_names, declare
+from graphs.evaluation import DISTURBED_TRACKS, Evaluator, Refused, captured_names, declare, has_one_rank
 from graphs.generator import Case
 
 _MOST_QUESTIONS = 400
@@ -131,7 +131,7 @@ class Minimizer:
             if name not in used:
                 continue
             arrays = [tracks[0] for tracks in known[name]]
-            if not all(isinstance(array, numpy.ndarray) for array in arrays):
+            if not all(isinstance(array, numpy.ndarray) for array in arrays) or not has_one_rank(known[name]):
                 return None
             inputs.append(declare(name, arrays[0], _symbols(arrays, extents, name)))
             for feed, array in zip(feeds, arrays):
@@ -146,7 +146,7 @@ class Minimizer:
             values = evaluate(model, feeds)
         except Refused:
             return None
-        if not all(isinstance(values[name][0][0], numpy.ndarray) for name in outputs):
+        if not all(isinstance(values[name][0][0], numpy.ndarray) and has_one_rank(values[name]) for name in outputs):
             return None
         return Case(model, feeds, {name: values[name] for name in outputs}, extents, case.manner)
 
