@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NoOpElimination: one predicate per operator, each true only where declarations and attributes
-// prove it.
+// NoOpElimination: one predicate per operator, each true only where types and attributes prove it.
+// Extents prove nothing: files keep those that values had before somebody changed the inputs'.
 
 #include "backends/core/ops/rewrite/no_op_elimination.h"
 
@@ -40,25 +40,13 @@ bool IsSameType(const Node& node, const GraphEdit& edit) {
          *to == static_cast<int64_t>(from);
 }
 
-bool IsInOrder(const Node& node, const GraphEdit& edit) {
+bool IsInOrder(const Node& node, const GraphEdit& /*edit*/) {
   const auto* perm = node.FindAttribute<std::vector<int64_t>>("perm");
-  if (perm == nullptr) {
-    const auto* extents = edit.ExtentsOf(node.inputs[0]);
-    return extents != nullptr && extents->size() <= 1;
-  }
+  if (perm == nullptr) return false;
   for (size_t axis = 0; axis < perm->size(); ++axis) {
     if ((*perm)[axis] != static_cast<int64_t>(axis)) return false;
   }
   return true;
-}
-
-// Numbers only: a name declared twice may be two numbers when it is wrongly declared.
-bool KeepsExtents(const Node& node, const GraphEdit& edit) {
-  const auto* in = edit.ExtentsOf(node.inputs[0]);
-  const auto* out = edit.ExtentsOf(node.outputs[0]);
-  return in != nullptr && out != nullptr && *in == *out &&
-         std::all_of(in->begin(), in->end(),
-                     [](const graph::Extent& extent) { return extent.is_known(); });
 }
 
 std::optional<std::vector<int64_t>> Numbers(const Node& node, const GraphEdit& edit,
@@ -94,14 +82,12 @@ struct Candidate {
 };
 
 constexpr Candidate kCandidates[] = {
-    {"Identity", IsAlways},    {"Dropout", IsInferenceDropout},
-    {"Cast", IsSameType},      {"Transpose", IsInOrder},
-    {"Reshape", KeepsExtents}, {"Flatten", KeepsExtents},
-    {"Squeeze", KeepsExtents}, {"Unsqueeze", KeepsExtents},
-    {"Expand", KeepsExtents},  {"Pad", PadsNothing},
-    {"Slice", SlicesAll},      {"Concat", HasOneInput},
-    {"Sum", HasOneInput},      {"Max", HasOneInput},
-    {"Min", HasOneInput},      {"Mean", HasOneInput},
+    {"Identity", IsAlways},  {"Dropout", IsInferenceDropout},
+    {"Cast", IsSameType},    {"Transpose", IsInOrder},
+    {"Pad", PadsNothing},    {"Slice", SlicesAll},
+    {"Concat", HasOneInput}, {"Sum", HasOneInput},
+    {"Max", HasOneInput},    {"Min", HasOneInput},
+    {"Mean", HasOneInput},
 };
 
 }  // namespace

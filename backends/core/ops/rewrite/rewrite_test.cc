@@ -147,6 +147,34 @@ TEST(NoOpTest, AGraphOutputIsMadeByTheProducerInstead) {
   EXPECT_THAT(graph.outputs, ElementsAre(out, other));
 }
 
+// As where somebody has made the batch of the inputs a symbol and left what is declared inside.
+TEST(NoOpTest, WhatIsDeclaredOfValuesInsideProvesNothing) {
+  const auto expect = [](const std::string& op_type, const tensor::Extents& declared,
+                         const std::optional<std::vector<double>>& list,
+                         const tensor::Extents& extents) {
+    GraphBuilder builder("g");
+    const ValueId x = builder.AddInput("x", FloatType({-1, 3}));
+    const ValueId inside = builder.AddNode("Relu", 14, {x});
+    ValueIds inputs = {inside};
+    if (list) {
+      inputs.push_back(builder.AddConstant(
+          MakeTensor(ElementType::kInt64, {static_cast<int64_t>(list->size())}, *list)));
+    }
+    const ValueId result = builder.AddNode(op_type, 13, inputs);
+    Graph graph = builder.Take({builder.AddNode("Neg", 13, {result})});
+    graph.values[inside].type = graph.values[result].type = FloatType(declared);
+    ASSERT_TRUE(NoOpElimination().Run(graph).ok());
+    const auto out = RunGraph(graph, {MakeTensor(ElementType::kFloat32, {4, 3}, Count(12, 0, 1))});
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_EQ((*out)[0].extents(), extents) << op_type;
+  };
+  expect("Reshape", {1, 6}, {{-1, 6}}, {2, 6});
+  expect("Expand", {1, 3}, {{2, 4, 3}}, {2, 4, 3});
+  expect("Unsqueeze", {1, 3}, {{0}}, {1, 4, 3});
+  expect("Transpose", {3}, std::nullopt, {3, 4});
+  expect("Flatten", {12}, std::nullopt, {4, 3});
+}
+
 // The rank of what GatherND gives is declared of its own value alone, and tells the length of the
 // tuples.
 TEST(NoOpTest, AGraphOutputTakesOverWhatIsDeclared) {
