@@ -121,6 +121,11 @@ def run_cases(arguments, keys):
             except TimeoutError:
                 line = {"status": "crashed", "reason": f"No answer in {arguments.timeout:.0f} s."}
                 worker.end()
+                if current is None:
+                    if left:
+                        said = f"the worker begins no case within {arguments.timeout:g} s (--timeout)"
+                        raise SystemExit(f"exported_models.py: {said}.") from None
+                    return
             if line is None:
                 status = worker.end()
                 if current is None:
