@@ -21,11 +21,13 @@ Status LowerArgExtreme(Lowering& lowering) {
   const Operand& x = lowering.In(0);
   if (!HasArithmetic(x.type())) return lowering.UnsupportedType(0);
   ONNXIFI_ASSIGN_OR_RETURN(int axis, lowering.Axis(lowering.Int("axis", 0), x.rank()));
-  ONNXIFI_RETURN_IF_ERROR(lowering.Require(
-      Less(Dim(0), x.shape[axis]), Code::kUnsupportedShape,
-      "Axis " + std::to_string(axis) + " has no elements to choose from.", {x.shape[axis]}));
   const ReductionGeometry reduced =
       ReduceAxes(x, std::vector<int>{axis}, lowering.Int("keepdims", 1) != 0);
+  // A result without elements has nothing to choose.
+  const Dim is_empty = Equal(tensor::Product(reduced.Kept()), Dim(0));
+  ONNXIFI_RETURN_IF_ERROR(lowering.Require(
+      Max(is_empty, Less(Dim(0), x.shape[axis])), Code::kUnsupportedShape,
+      "Axis " + std::to_string(axis) + " has no elements to choose from.", {x.shape[axis]}));
 
   StepBuilder reduce(lowering, reduced.data.shape);
   Expr element = Cast(reduce.ReadView(reduced.data.view), tensor::ArithmeticType(x.type()));

@@ -265,5 +265,28 @@ TEST(ArgExtremeTest, RefusesAnAxisWithoutElements) {
   EXPECT_EQ(out.status().code(), base::Code::kUnsupportedShape);
 }
 
+TEST(ArgExtremeTest, GivesAnEmptyResultOverAnAxisWithoutElements) {
+  struct Case {
+    std::vector<int64_t> extents;
+    int64_t axis;
+    int64_t keepdims;
+    std::vector<int64_t> expected;
+  };
+  const Case kTable[] = {{{2, 0, 0}, 1, 1, {2, 1, 0}},
+                         {{2, 0, 0}, -1, 0, {2, 0}},
+                         {{0, 0}, 0, 0, {0}},
+                         {{0, 3}, 1, 1, {0, 1}}};
+  for (const std::string op_type : {"ArgMax", "ArgMin"}) {
+    for (const Case& with : kTable) {
+      for (const NodeInput& input : {Given(with.extents, {}), Symbolic(with.extents, {})}) {
+        auto out =
+            RunOperator({op_type, 13, {{"axis", with.axis}, {"keepdims", with.keepdims}}, {input}});
+        ASSERT_TRUE(out.ok()) << out.status().Text();
+        EXPECT_THAT((*out)[0].extents(), ElementsAreArray(with.expected)) << op_type;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace onnxifi::ops
