@@ -26,7 +26,8 @@ ScanGrid::ScanGrid(std::span<const int64_t> domain, const LinearForm* primary,
   const int scanned = static_cast<int>(domain.size()) - 1;
   const LinearForm nothing;
   const LinearForm& met = primary != nullptr ? *primary : nothing;
-  const uint64_t element_step = domain[scanned] > 1 ? Size(met.steps[scanned]) : 0;
+  // Where there is one element, all that is left are lanes.
+  const uint64_t element_step = domain[scanned] > 1 ? Size(met.steps[scanned]) : ~uint64_t{0};
   std::vector<int> order, lane_axes;
   for (int axis : Grid::SortedAxes(met, 0, scanned)) {
     const uint64_t step = Size(met.steps[axis]);

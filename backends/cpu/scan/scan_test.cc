@@ -14,6 +14,7 @@
 
 #include "backends/core/reference/device.h"
 #include "backends/cpu/engine/testing/engine_device.h"
+#include "backends/cpu/scan/grid.h"
 #include "backends/cpu/testing/recipe_device.h"
 #include "backends/cpu/threads/thread_pool.h"
 
@@ -133,6 +134,8 @@ TEST(ScanTest, RunningSumsAlongEveryAxisAreTheReferences) {
                                                      {40, 70},
                                                      {3, 50, 37},
                                                      {2, 1, 9, 130},
+                                                     {1, 3, 5, 7},
+                                                     {9, 40, 1},
                                                      {7, 0, 3},
                                                      {0, 4},
                                                      {4, 2000},
@@ -167,6 +170,19 @@ TEST(ScanTest, RunningProductsAndExtremesAreTheReferences) {
       }
     }
   }
+}
+
+TEST(ScanTest, VectorsGoOverAllThatIsNotScannedWhereThatHasOneElement) {
+  engine::LinearForm form;
+  form.steps[0] = 30;
+  form.steps[1] = 1;
+  form.steps[2] = 210;
+  engine::LinearForm* const forms[] = {&form};
+  const ScanGrid grid(std::vector<int64_t>{7, 30, 1}, &form, forms, /*tile_lanes=*/4096);
+  EXPECT_TRUE(grid.lanes_are_inner());
+  EXPECT_TRUE(grid.HasEvenLanes());
+  EXPECT_EQ(grid.StepsOf(form).lane, 1);
+  EXPECT_GE(grid.state_lanes(), 32);
 }
 
 }  // namespace
