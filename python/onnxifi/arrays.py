@@ -22,6 +22,15 @@ _CODES = {
 }
 
 
+def address_of(array):
+    """Where the elements of an array lie."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    except (TypeError, ValueError, BufferError):
+        # Read-only, empty, or of a type that no buffer has: the way that takes every array, and six times as long.
+        return array.__array_interface__["data"][0]
+
+
 def is_dense(array):
     """Whether the library can use the array where it lies."""
     return array.flags.num & DENSE == DENSE

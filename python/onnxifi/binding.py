@@ -6,8 +6,8 @@ import dataclasses
 import numpy
 
 from . import arrays, interface
+from .arrays import address_of
 from .errors import make_error
-from .graph import address_of
 from .prepared_run import PreparedShape
 
 

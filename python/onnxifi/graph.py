@@ -6,19 +6,10 @@ import ctypes
 import threading
 import weakref
 
-from . import interface, reports, values
+from . import interface, reports
 from .errors import FALLBACK, SUCCESS, make_error
 
 _NO_PROPERTIES = (ctypes.c_uint64 * 1)(0)
-
-
-def address_of(array):
-    """Where the elements of an array lie."""
-    try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
-    except (TypeError, ValueError, BufferError):
-        # Read-only, empty, or of a type that no buffer has: the way that takes every array, and six times as long.
-        return array.__array_interface__["data"][0]
 
 
 def describe(tensors, memory_type=interface.MEMORY_TYPE_CPU):
@@ -53,7 +44,6 @@ class Graph:
         # What the graph uses is released after it.
         self._release = weakref.finalize(self, _release, library.find("onnxReleaseGraph"), self.handle, self._backend, content)
         self._infer = library.find("onnxInferOutputShapes", device.id)
-        self._wait = library.find("onnxWaitEvent")
         self._release_event = library.find("onnxReleaseEvent", keeps_lock=True)
         # For PreparedRun.
         self.start_prepared = library.find("onnxSetIOAndRunGraph", device.id, takes_objects=True)
@@ -63,7 +53,14 @@ class Graph:
         self.status_prepared = library.find("onnxWaitEvent", keeps_lock=True, takes_objects=True)
         self.release_prepared = library.find("onnxReleaseEvent", keeps_lock=True, takes_objects=True)
         self.first_caller = threading.get_ident()
-        self._value_calls = _ValueCalls(library, device.id) if takes_values else None
+        # For ValueRun. Inputs are there when a run starts: all runs wait for one event.
+        self.value_calls = self.signalled_event = None
+        if takes_values:
+            self.value_calls = _ValueCalls(library, device.id)
+            self.signalled_event = _make_signalled_event(library, self._backend)
+            self._release_signalled = weakref.finalize(
+                self, _release, self.release_prepared, self.signalled_event, self._backend
+            )
 
     @property
     def is_emulated(self):
@@ -71,6 +68,8 @@ class Graph:
 
     def release(self):
         self._release()
+        if self.signalled_event is not None:
+            self._release_signalled()
         self._backend = None
 
     def infer_output_shapes(self, count, descriptors):
@@ -83,13 +82,6 @@ class Graph:
             shapes.append((interface.text_of(shape.name), shape.data_type, extents))
 
         return self._infer(self.handle, count, descriptors, interface.ShapeCallback(add), None), shapes
-
-    def finish(self, event):
-        """The status of the run that signals an event, once it has ended."""
-        return self._wait(event)
-
-    def release_event(self, event):
-        self._release_event(event)
 
     def run_within(self, inputs, outputs, timeout_ms):
         """The status of one run on (count, descriptors). UnavailableError where it takes longer."""
@@ -105,50 +97,8 @@ class Graph:
         )
         if status != SUCCESS or state.value != interface.EVENT_STATE_SIGNALLED:
             raise make_error("BACKEND_UNAVAILABLE", f"A run did not end within {timeout_ms} ms.")
-        self.release_event(fence.event)
+        self._release_event(fence.event)
         return result.value
-
-    def start_on_values(self, inputs, given, outputs, lock):
-        """Binds and runs; the event of the run. `inputs` and `outputs` are (count, descriptors), `given` a list
-        of GivenValue. What is bound is the graph's, so that one thread at a time does this."""
-        library, calls = self._library, self._value_calls
-        pointers = (ctypes.POINTER(interface.Value) * max(len(given), 1))(
-            *[ctypes.pointer(value.value) for value in given]
-        )
-        ready = interface.MemoryFenceV1(interface.TAG_MEMORY_FENCE_V1, 0, None)
-        done = interface.MemoryFenceV1(interface.TAG_MEMORY_FENCE_V1, 0, None)
-        event = ctypes.c_void_p()
-        library.check(calls.init_event(self._backend.handle, ctypes.byref(event)), "making an event")
-        try:
-            ready.event = event.value
-            library.check(calls.signal_event(event), "signalling the inputs")
-            with lock:
-                status = calls.bind(self.handle, *inputs, len(given), pointers, *outputs)
-                library.check(status, "binding the inputs")
-                status = calls.run(self.handle, ctypes.byref(ready), ctypes.byref(done))
-                library.check(status, "starting the run")
-        finally:
-            self.release_event(event)
-        return done.event
-
-    def read_values(self, event, wanted):
-        """{name: value} of the outputs that a finished run kept, those of `wanted`."""
-        answers, faults = {}, []
-
-        def keep(_, pointer):
-            # An exception in a callback would be lost.
-            try:
-                name = interface.text_of(pointer.contents.name)
-                if name in wanted:
-                    answers[name] = values.read(pointer.contents)[1]
-            except Exception as fault:  # pylint: disable=broad-exception-caught
-                faults.append(fault)
-
-        visit = self._value_calls.visit
-        self._library.check(visit(event, interface.ValueCallback(keep), None), "asking for the outputs")
-        if faults:
-            raise faults[0]
-        return answers
 
     def plan(self):
         """The islands of the graph, in an order in which they can run."""
@@ -178,15 +128,20 @@ class _ValueCalls:
     """Functions that runs on values need."""
 
     def __init__(self, library, backend_id):
-        self.init_event = library.find("onnxInitEvent", keeps_lock=True)
-        self.signal_event = library.find("onnxSignalEvent")
-        self.bind = library.find("onnxSetGraphValues", backend_id)
-        self.run = library.find("onnxRunGraph")
-        self.visit = library.find("onnxGetRunValues", backend_id)
+        self.bind = library.find("onnxSetGraphValues", backend_id, takes_objects=True)
+        self.run = library.find("onnxRunGraph", takes_objects=True)
+        self.visit = library.find("onnxGetRunValues", backend_id, keeps_lock=True, takes_objects=True)
 
 
-def _release(release_graph, handle, *_kept):
-    release_graph(handle)
+def _make_signalled_event(library, backend):
+    event = ctypes.c_void_p()
+    library.check(library.find("onnxInitEvent")(backend.handle, ctypes.byref(event)), "making an event")
+    library.check(library.find("onnxSignalEvent")(event), "signalling the inputs")
+    return event
+
+
+def _release(release, handle, *_kept):
+    release(handle)
 
 
 def as_address(content):

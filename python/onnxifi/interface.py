@@ -237,7 +237,8 @@ def callback_of(structure):
 
 
 ShapeCallback = callback_of(TensorShape)
-ValueCallback = callback_of(Value)
+# Gets the address of a Value.
+ValueCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 DeviceAnswerCallback = callback_of(DeviceAnswer)
 NodeAnswerCallback = callback_of(NodeAnswer)
 StepCallback = callback_of(StepRecord)

@@ -55,16 +55,15 @@ def _view_at(addresses, dtype):
     return None if steps is None else _view(int(addresses.flat[0]), addresses.shape, steps, dtype)
 
 
-def find_rows(value):
-    """The first map, and the numbers of all as (maps, keys), copied; None where `value` is no such sequence."""
-    count = value.element_count
+def find_rows(elements, count):
+    """The numbers of all maps as (maps, keys), copied, for the address of pointers to them; None where these are no such maps."""
     if count == 0:
         return None
-    first = value.elements[0].contents
+    addresses = _view(elements, (count,), (8,), _POINTER)
+    first = interface.Value.from_address(int(addresses[0]))
     width = first.element_count
     if first.kind != interface.VALUE_MAP or width == 0:
         return None
-    addresses = _view(ctypes.cast(value.elements, ctypes.c_void_p).value, (count,), (8,), _POINTER)
     maps = _view_at(addresses, _RECORD)
     if maps is None or not all(_all_equal(maps[name]) for name in ("struct_size", "kind", "element_count", "data", "strings")):
         return None
@@ -82,4 +81,4 @@ def find_rows(value):
     if element_types.is_packed(number):
         return None
     matrix = _view_at(numbers["data"], element_types.dtype_of(number))
-    return None if matrix is None else (first, matrix.copy())
+    return None if matrix is None else matrix.copy()

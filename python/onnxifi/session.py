@@ -10,14 +10,16 @@ import threading
 
 import numpy
 
-from . import arrays, element_types, interface, options, reports, values
+from . import arrays, element_types, interface, options, reports
+from .arrays import address_of
 from .binding import Binding
 from .errors import Error, MismatchError, UnsupportedError, make_error
-from .graph import Graph, address_of, as_address, describe
+from .graph import Graph, as_address, describe
 from .library import Library, default_library
 from .model_outline import ModelOutline
 from .open_inputs import OpenInputs, declare
 from .prepared_run import PreparedShape
+from .value_run import ValueRun
 
 # More shapes than this are prepared anew: an input whose extents never come again would fill memory.
 _MOST_SHAPES = 64
@@ -86,9 +88,11 @@ class Session:
         self._library = self._device.library
         self._bind_lock = threading.Lock()
         self._prepare_lock = threading.Lock()
-        self._prepared = {}
+        self._prepared, self._value_runs = {}, []
         self._is_closed = False
         self._output_names = [value.name for value in self.outputs]
+        self._bytes_of = {name: name.encode() for name in self._output_names}
+        self._output_bytes = list(self._bytes_of.values())
         self._given = tuple((value.name, self._dtype_of(value)) for value in self.inputs)
         self._is_of_numbers = all(value.element_type for value in (*self.inputs, *self.outputs))
         # Sessions of the model with inputs of the ranks and lengths that runs gave, where it leaves those open.
@@ -239,7 +243,7 @@ class Session:
         """Once more, for outputs whose extents only a run tells; runs that are under way keep the old graph."""
         with self._bind_lock:
             if not self._graph.takes_values:
-                self._graph, self._prepared = self._make_graph(True), {}
+                self._graph, self._prepared, self._value_runs = self._make_graph(True), {}, []
 
     def __repr__(self):
         return f"<onnxifi.Session on {self._device.key}: {', '.join(v.name for v in self.inputs)} -> {', '.join(self._output_names)}>"
@@ -260,6 +264,7 @@ class Session:
             self._graph.release()
         self._is_closed, self._is_of_numbers = True, False  # run looks at the second alone
         self._prepared.clear()
+        self._value_runs.clear()
         self._content = None
 
     def _check_open(self):
@@ -419,10 +424,10 @@ class Session:
         self._check_open()
         if self._open_inputs:
             return self._variant_for(feeds).run(output_names, feeds, outputs=outputs)
-        wanted = self._output_names if output_names is None else list(output_names)
-        for name in wanted:
-            if name not in self._output_names:
-                raise self._no_output(name)
+        try:
+            wanted = self._output_bytes if output_names is None else [self._bytes_of[name] for name in output_names]
+        except KeyError as unknown:
+            raise self._no_output(unknown.args[0]) from None
         if outputs:
             self._check_outputs(outputs)
             raise make_error(
@@ -430,27 +435,22 @@ class Session:
                 f"Output '{next(iter(outputs))}' takes no array of the caller: the model has values that are no tensors "
                 "of numbers, or extents that only a run tells.",
             )
-        if set(feeds) != {value.name for value in self.inputs}:
+        try:
+            contents = [feeds[name] for name, _ in self._given]
+        except KeyError:
+            raise self._name_fault(feeds) from None
+        if len(feeds) != len(contents):
             raise self._name_fault(feeds)
         if not self._graph.takes_values:
             self._take_values()
-        numbers, others, kept = [], [], []
-        for value in self.inputs:
-            content = feeds[value.name]
-            if value.element_type:
-                array = arrays.as_input(value.name, content, value.element_type)
-                packed = element_types.pack(array, value.element_type) if element_types.is_packed(value.element_type) else array
-                kept.append(packed)
-                numbers.append((value.name, value.element_type, array.shape, address_of(packed)))
-            else:
-                others.append(values.GivenValue(value.name, value.kind, content))
-        inputs = describe(numbers)
-        event = self._graph.start_on_values((len(numbers), inputs), others, (0, None), self._bind_lock)
+        free = self._value_runs
         try:
-            self._library.check(self._graph.finish(event), "running")
-            found = self._graph.read_values(event, set(wanted))
-        finally:
-            self._graph.release_event(event)
+            run = free.pop()
+        except IndexError:
+            run = ValueRun(self._graph, self.inputs)
+        found = run.carry_out(self._library, contents, wanted, self._bind_lock)
+        # One whose run failed is not used again.
+        free.append(run)
         return [found[name] for name in wanted]
 
     def infer_output_shapes(self, shapes):

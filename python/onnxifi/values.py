@@ -3,11 +3,14 @@
 maps dicts, an optional without its element None."""
 
 import ctypes
+import functools
 import math
+import struct
 
 import numpy
 
 from . import arrays, element_types, interface, map_rows
+from .arrays import address_of
 from .errors import make_error
 
 
@@ -17,6 +20,13 @@ _FEWEST_ROWS = 4
 
 # Types of the numbers that classifiers write into maps.
 _NUMBERS = {1: ctypes.c_float, 7: ctypes.c_int64, 11: ctypes.c_double}
+_LETTERS = {1: "f", 7: "q", 11: "d"}
+
+# interface.Value as `struct` sees it.
+_FIELDS = struct.Struct("NPIQIPPNPNP")
+_Record = ctypes.c_char * ctypes.sizeof(interface.Value)
+_TENSOR = interface.VALUE_TENSOR
+_bytes_at, _dtype_of = ctypes.string_at, functools.cache(element_types.dtype_of)
 
 
 class GivenValue:
@@ -94,52 +104,81 @@ def _as_dense(content, number, name):
     return arrays.as_input(name, content, number)
 
 
-def _read_texts(value, count):
-    texts = numpy.empty(count, object)
-    if count:
-        places = numpy.ctypeslib.as_array(
-            ctypes.cast(value.strings, ctypes.POINTER(ctypes.c_uint64)), (count, 2)
-        )
-        at = ctypes.string_at
-        texts[:] = [at(data, size).decode(errors="replace") if size else "" for data, size in places.tolist()]
-    return texts
+def fields_of(address):
+    """The fields of an onnxValue in their order; one call reads all, where ctypes has one for each."""
+    return _FIELDS.unpack(_Record.from_address(address))
 
 
-def _read_tensor(value):
-    extents = value.extents[: value.rank] if value.rank else []
-    count = math.prod(extents)
-    number = value.data_type
-    if number == element_types.STRING:
-        return _read_texts(value, count).reshape(extents)
+@functools.lru_cache(512)
+def _layout_of(count, letter):
+    return struct.Struct(f"{count}{letter}")
+
+
+def _unpack(address, count, letter):
+    """Numbers that lie one after the other, as `struct` calls their type."""
     if not count:
-        return numpy.empty(extents, element_types.dtype_of(number))
-    content = numpy.frombuffer((ctypes.c_uint8 * value.data_size_bytes).from_address(value.data), numpy.uint8)
+        return ()
+    layout = _layout_of(count, letter)
+    return layout.unpack(_bytes_at(address, layout.size))
+
+
+def _read_texts(strings, count):
+    places = _unpack(strings, 2 * count, "N")
+    return [_bytes_at(data, size).decode("utf-8", "replace") if size else "" for data, size in zip(places[::2], places[1::2])]
+
+
+def _read_tensor(fields):
+    _, _, _, number, rank, extents, data, size_bytes, strings, _, _ = fields
+    shape = _unpack(extents, rank, "q")
+    if number == element_types.STRING:
+        texts = numpy.empty(math.prod(shape), object)
+        texts[:] = _read_texts(strings, len(texts))
+        return texts.reshape(shape)
     if element_types.is_packed(number):
-        return element_types.unpack(content, number, extents)
-    return content.copy().view(element_types.dtype_of(number)).reshape(extents)
+        content = numpy.frombuffer(_bytes_at(data, size_bytes), numpy.uint8) if size_bytes else numpy.empty(0, numpy.uint8)
+        return element_types.unpack(content, number, shape)
+    result = numpy.empty(shape, _dtype_of(number))
+    if result.size:
+        ctypes.memmove(address_of(result), data, result.nbytes)
+    return result
 
 
-def _read_entry(value):
+def _read_list(fields):
+    """The elements of a tensor of rank 1, as Python's own."""
+    _, _, _, number, rank, extents, data, _, strings, _, _ = fields
+    letter = _LETTERS.get(number)
+    if letter is None and number != element_types.STRING or rank != 1:
+        return _read_tensor(fields).tolist()
+    count = ctypes.c_int64.from_address(extents).value
+    return _read_texts(strings, count) if letter is None else _unpack(data, count, letter)
+
+
+def _read_entry(address):
     """What a map has for a key: a number of Python's where it is one."""
-    kind = _NUMBERS.get(value.data_type)
-    if kind is not None and value.rank == 0 and value.kind == interface.VALUE_TENSOR:
-        return kind.from_address(value.data).value
-    content = read(value)[1]
+    fields = fields_of(address)
+    _, _, kind, number, rank, _, data, _, _, _, _ = fields
+    scalar = _NUMBERS.get(number)
+    if scalar is not None and rank == 0 and kind == _TENSOR:
+        return scalar.from_address(data).value
+    content = read(fields)
     return content.item() if getattr(content, "size", 0) == 1 else content
 
 
-def read(value):
-    """The name and the content of a value, copied."""
-    name = interface.text_of(value.name)
-    if value.kind == interface.VALUE_NOTHING:
-        return name, None
-    if value.kind == interface.VALUE_TENSOR:
-        return name, _read_tensor(value)
-    if value.element_count >= _FEWEST_ROWS and (rows := map_rows.find_rows(value)):
-        keys = _read_tensor(rows[0]).tolist()
-        return name, [dict(zip(keys, row)) for row in rows[1].tolist()]
-    elements = [pointer.contents for pointer in value.elements[: value.element_count]]
-    if value.kind == interface.VALUE_SEQUENCE:
-        return name, [read(element)[1] for element in elements]
-    keys = _read_tensor(value).tolist()
-    return name, dict(zip(keys, map(_read_entry, elements)))
+def read_name(fields):
+    """The name, as bytes."""
+    return _bytes_at(fields[1]) if fields[1] else b""
+
+
+def read(fields):
+    """The content of a value by its fields, copied."""
+    _, _, kind, _, _, _, _, _, _, count, elements = fields
+    if kind == _TENSOR:
+        return _read_tensor(fields)
+    if kind == interface.VALUE_NOTHING:
+        return None
+    if kind == interface.VALUE_MAP:
+        return dict(zip(_read_list(fields), map(_read_entry, _unpack(elements, count, "P"))))
+    if count >= _FEWEST_ROWS and (rows := map_rows.find_rows(elements, count)) is not None:
+        keys = _read_list(fields_of(_unpack(elements, 1, "P")[0]))
+        return [dict(zip(keys, row)) for row in rows.tolist()]
+    return [read(fields_of(address)) for address in _unpack(elements, count, "P")]

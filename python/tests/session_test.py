@@ -27,6 +27,15 @@ def add_one(shape=("n", 4)):
     return model([node("Add", ["x", "one"], ["y"])], [tensor("x", shape)], [tensor("y", shape)], [one])
 
 
+def classifier():
+    """Maps of probabilities, and numbers beside them."""
+    maps = helper.make_sequence_type_proto(helper.make_map_type_proto(STRING, helper.make_tensor_type_proto(FLOAT, [])))
+    return model(
+        [node("ZipMap", ["p"], ["m"], domain="ai.onnx.ml", classlabels_strings=["no", "yes"]), node("Add", ["p", "p"], ["d"])],
+        [tensor("p", ["n", 2])], [helper.make_value_info("m", maps), tensor("d", ["n", 2])], domains=[("ai.onnx.ml", 3)],
+    )
+
+
 class ModelTest(unittest.TestCase):
     def test_path_bytes_and_proto_are_the_same_model(self):
         image = numpy.random.default_rng(1).random((1, 1, 8, 8), numpy.float32)
@@ -461,6 +470,32 @@ class ValueTest(unittest.TestCase):
         found = session(made)(p=[[0.25, 0.75], [1, 0]])["m"]
         self.assertEqual(found, [{"no": 0.25, "yes": 0.75}, {"no": 1, "yes": 0}])
 
+    def test_runs_one_after_the_other_share_what_they_are_made_of(self):
+        opened = session(classifier())
+        for count in (2, 1, 3, 0, 1, 3, 3):
+            p = numpy.random.default_rng(count).random((count, 2), numpy.float32)
+            expected = [{"no": no, "yes": yes} for no, yes in p.tolist()]
+            m, doubled = opened.run(None, {"p": p})
+            self.assertEqual(m, expected)
+            numpy.testing.assert_array_equal(doubled, p + p)
+            again, m, doubled = opened.run(["d", "m", "d"], {"p": p.tolist() if count else p})
+            self.assertEqual(m, expected)
+            numpy.testing.assert_array_equal(again, doubled)
+        self.assertEqual(len(opened._value_runs), 1)  # pylint: disable=protected-access
+
+    def test_a_run_on_values_after_one_that_failed(self):
+        opened, p = session(classifier()), numpy.ones((1, 2), numpy.float32)
+        for fault, feeds, names in (
+            (onnxifi.MismatchError, {"p": p.astype(numpy.float64)}, None),
+            (onnxifi.MismatchError, {"p": p[:, :1]}, None),
+            (onnxifi.MismatchError, {"p": p, "q": p}, None),
+            (onnxifi.MismatchError, {"q": p}, None),
+            (onnxifi.MismatchError, {"p": p}, ["d", "e"]),
+        ):
+            with self.assertRaises(fault):
+                opened.run(names, feeds)
+            self.assertEqual(opened.run(["m"], {"p": p}), [[{"no": 1, "yes": 1}]])
+
 
 class ReportTest(unittest.TestCase):
     def test_pins_and_explanation(self):
@@ -623,6 +658,18 @@ class ThreadTest(unittest.TestCase):
             for turn in range(100):
                 texts = [f"{number} {turn}"] * (1 + turn % 3)
                 self.assertEqual(opened.run(None, {"x": texts})[0].tolist(), texts)
+
+        self.run_in_threads(work)
+
+    def test_threads_share_a_session_of_maps(self):
+        opened = session(classifier())
+
+        def work(number):
+            for turn in range(200):
+                p = numpy.full((1 + (number + turn) % 5, 2), number * 1000 + turn, numpy.float32)
+                m, doubled = opened.run(None, {"p": p})
+                self.assertEqual(m, [{"no": row[0], "yes": row[1]} for row in p.tolist()])
+                numpy.testing.assert_array_equal(doubled, p + p)
 
         self.run_in_threads(work)
 
