@@ -9,6 +9,7 @@ import numpy
 from . import element_types
 from .errors import make_error
 
+_addressof, _from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
 DENSE = 0x101  # of flags.num: C-contiguous and aligned
 # Of DLPack: the device types whose memory the host reads (CPU, pinned), and numpy's kinds by code.
 _HOST_DEVICES = (1, 3, 11)
@@ -25,7 +26,7 @@ _CODES = {
 def address_of(array):
     """Where the elements of an array lie."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+        return _addressof(_from_buffer(array))
     except (TypeError, ValueError, BufferError):
         # Read-only, empty, or of a type that no buffer has: the way that takes every array, and six times as long.
         return array.__array_interface__["data"][0]

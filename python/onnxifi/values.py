@@ -25,8 +25,10 @@ _LETTERS = {1: "f", 7: "q", 11: "d"}
 # interface.Value as `struct` sees it.
 _FIELDS = struct.Struct("NPIQIPPNPNP")
 _Record = ctypes.c_char * ctypes.sizeof(interface.Value)
+_Extent, _memmove, _empty = ctypes.c_int64, ctypes.memmove, numpy.empty
 _TENSOR = interface.VALUE_TENSOR
 _bytes_at, _dtype_of = ctypes.string_at, functools.cache(element_types.dtype_of)
+_is_packed = functools.cache(element_types.is_packed)
 
 
 class GivenValue:
@@ -129,17 +131,17 @@ def _read_texts(strings, count):
 
 def _read_tensor(fields):
     _, _, _, number, rank, extents, data, size_bytes, strings, _, _ = fields
-    shape = _unpack(extents, rank, "q")
+    shape = (_Extent.from_address(extents).value,) if rank == 1 else _unpack(extents, rank, "q")
     if number == element_types.STRING:
         texts = numpy.empty(math.prod(shape), object)
         texts[:] = _read_texts(strings, len(texts))
         return texts.reshape(shape)
-    if element_types.is_packed(number):
+    if _is_packed(number):
         content = numpy.frombuffer(_bytes_at(data, size_bytes), numpy.uint8) if size_bytes else numpy.empty(0, numpy.uint8)
         return element_types.unpack(content, number, shape)
-    result = numpy.empty(shape, _dtype_of(number))
+    result = _empty(shape, _dtype_of(number))
     if result.size:
-        ctypes.memmove(address_of(result), data, result.nbytes)
+        _memmove(address_of(result), data, result.nbytes)
     return result
 
 
@@ -149,7 +151,7 @@ def _read_list(fields):
     letter = _LETTERS.get(number)
     if letter is None and number != element_types.STRING or rank != 1:
         return _read_tensor(fields).tolist()
-    count = ctypes.c_int64.from_address(extents).value
+    count = _Extent.from_address(extents).value
     return _read_texts(strings, count) if letter is None else _unpack(data, count, letter)
 
 
