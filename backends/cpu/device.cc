@@ -37,6 +37,7 @@
 #include "backends/cpu/scan/scan.h"
 #include "backends/cpu/scatter/scatter.h"
 #include "backends/cpu/split_step.h"
+#include "backends/cpu/summed_products.h"
 
 namespace onnxifi::cpu {
 namespace {
@@ -241,6 +242,10 @@ RecipeResult SelectDoubleProducts(Question& question, std::string_view /*name*/)
   return matmul::SelectDoubleProducts(question.facts);
 }
 
+RecipeResult SelectSums(Question& question, std::string_view name) {
+  return SelectSummedProducts(question.facts, name);
+}
+
 RecipeResult SelectDoubleConvolution(Question& question, std::string_view /*name*/) {
   return convolution::SelectDouble(question.facts);
 }
@@ -394,6 +399,7 @@ constexpr Implementation kImplementations[] = {
     {kGatheredProduct, IsMatMul, SelectGatheredProduct},
     {kByteProduct, IsContract, SelectByteProduct},
     {"float64 product", IsMatMul, SelectDoubleProducts},
+    {"summed products", IsMatMul, SelectSums},
     {"float64 convolution", IsAnyConvolution, SelectDoubleConvolution},
     {"pooling", IsWindow, SelectPooling},
     {"onednn matmul", IsContract, OneDnn<onednn::SelectMatMul, kInPrimitive>},

@@ -283,6 +283,7 @@ TEST(SelectorTest, SaysOfEveryImplementationWhyItDoesNotTakeTheStep) {
                           says("for rows times gathered matrices", "else than one float32"),
                           says("for byte product", "Operand A is int32, not a byte"),
                           says("for float64 product", "something else than one float64"),
+                          says("for summed products", "Operand 0 has the type int32"),
                           says("for onednn matmul", "accumulates in int32"),
                           says("for onednn convolution", "no convolution"),
                           says("for onednn matmul between loops", "accumulates in int32"),
