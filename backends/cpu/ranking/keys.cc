@@ -10,21 +10,13 @@
 // After foreach_target.h.
 #include <hwy/highway.h>
 
+#include "backends/cpu/ranking/keys-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace onnxifi::ranking {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-// KeyMaker on vectors.
-template <class D, class V>
-HWY_INLINE V MakeKeysOfFloats(D d, V bits, V sign, V infinity) {
-  const V magnitude = hn::AndNot(sign, bits);
-  const auto is_negative = hn::Ne(hn::And(bits, sign), hn::Zero(d));
-  const V key = hn::IfThenElse(is_negative, hn::Not(bits), hn::Or(bits, sign));
-  const V number = hn::IfThenElse(hn::Eq(magnitude, hn::Zero(d)), sign, key);
-  return hn::IfThenElse(hn::Gt(magnitude, infinity), hn::Not(hn::Zero(d)), number);
-}
 
 template <typename Bits>
 void Make(const KeyMaker<Bits>& make, bool is_largest, const Bits* elements, int64_t count,

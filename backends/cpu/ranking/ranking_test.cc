@@ -9,6 +9,7 @@
 
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "backends/cpu/testing/divided_steps.h"
 
@@ -69,14 +70,34 @@ TEST(RankingTest, RandomStepsAgreeWithTheReference) {
 }
 
 TEST(RankingTest, RowsAlongEveryAxisAgreeWithTheReference) {
-  for (const ElementType type : {ElementType::kFloat32, ElementType::kInt64, ElementType::kUint8,
-                                 ElementType::kFloat16, ElementType::kBool}) {
+  for (const ElementType type : {ElementType::kFloat32, ElementType::kInt64, ElementType::kInt32,
+                                 ElementType::kUint8, ElementType::kFloat16, ElementType::kBool}) {
     for (const int64_t k : {1, 5, 30}) {
       Compare(MakeTopK(type, {500, 37}, 0, k));
       Compare(MakeTopK(type, {37, 500}, 1, k));
       Compare(MakeTopK(type, {3, 300, 5, 7}, 1, k));
       Compare(MakeTopK(type, {2, 3, 40, 1}, 2, k));
+      Compare(MakeTopK(type, {40, 3, 5, 7}, 0, k));
     }
+  }
+}
+
+TEST(RankingTest, FewElementsOfRowsSideBySideAreTakenByVectors) {
+  const auto detail = [](const RandomStep& made) {
+    device::Serial serial;
+    cpu::RecipeDevice device(SelectRanking, serial, {});
+    const program::Step& step = made.program.steps[0];
+    const device::Selection selection = *device.Select({made.program, step});
+    const auto kernel = *device.Build(*selection.recipe);
+    const std::vector<int64_t> dims;
+    return (*kernel->Bind(device::Bind(made.program, step, dims), {}))->Detail();
+  };
+  for (const ElementType type : {ElementType::kFloat32, ElementType::kInt64}) {
+    EXPECT_EQ(detail(MakeTopK(type, {500, 37}, 0, 3)), "vectors of rows");
+    EXPECT_EQ(detail(MakeTopK(type, {3, 300, 5, 7}, 1, 16)), "vectors of rows");
+    EXPECT_EQ(detail(MakeTopK(type, {1, 32, 5, 7}, 0, 1)), "vectors of rows");
+    EXPECT_EQ(detail(MakeTopK(type, {37, 500}, 1, 3)), "");
+    EXPECT_EQ(detail(MakeTopK(type, {500, 37}, 0, 17)), "");
   }
 }
 

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TopK: a row at a time, its keys and entries in working memory.
+// TopK: a row at a time, its keys and entries in working memory; very few elements of rows that lie
+// side by side, a vector of rows at a time.
 
 #include "backends/cpu/ranking/top_k.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "backends/cpu/engine/any_address.h"
 #include "backends/cpu/engine/lane_types.h"
+#include "backends/cpu/ranking/column_ranking.h"
 #include "backends/cpu/ranking/first_entries.h"
 #include "backends/cpu/ranking/row.h"
 
@@ -135,10 +140,104 @@ class BoundTopK final : public device::BoundKernel {
   engine::Runtime& runtime_;
 };
 
+// Of columns: elements of a row lie apart, those of neighbouring rows side by side.
+class BoundColumns final : public device::BoundKernel {
+ public:
+  BoundColumns(const device::BoundStep& step, engine::Runtime& runtime)
+      : index_(*step.step->As<program::Index>()),
+        length_(step.domain.back()),
+        found_(std::clamp<int64_t>(step.Number(index_.k), 0, length_)),
+        runtime_(runtime) {
+    const int rank = static_cast<int>(step.domain.size());
+    source_ = engine::MakeAccess(step.reads[0], rank);
+    if (tensor::ElementCount(step.domain) == 0 || found_ == 0 || rank < 2) return;
+    std::vector<engine::LinearForm*> forms = {&source_.form};
+    for (size_t k = 0; k < 2; ++k) {
+      if (k >= step.writes.size() || step.writes[k].buffer == program::kNoBuffer) continue;
+      targets_[k] = engine::MakeAccess(step.writes[k], rank);
+      forms.push_back(&targets_[k].form);
+    }
+    for (size_t k = 0; k < forms.size(); ++k) element_steps_[k] = forms[k]->steps[rank - 1];
+    grid_ = engine::Grid(std::span(step.domain).first(static_cast<size_t>(rank) - 1));
+    grid_.Permute(engine::Grid::SortedAxes(source_.form, 0, rank - 1), forms);
+    grid_.Join({}, forms);
+    const int last = grid_.rank() - 1;
+    can_run_ = last >= 0 && std::all_of(forms.begin(), forms.end(),
+                                        [&](const auto* form) { return form->steps[last] == 1; });
+    if (!can_run_) return;
+    // As many as lie in some lines of a cache.
+    constexpr int64_t kColumns = 256;
+    grid_.Tile(0, last, 1);
+    columns_ = grid_.Tile(last, last + 1, kColumns);
+  }
+
+  // Whether columns are faster than rows, if they can be taken at all.
+  bool IsFor() const {
+    constexpr int64_t kMinColumns = 4;
+    return can_run_ && source_.guards.empty() && source_.lane_bytes >= 4 &&
+           found_ <= kMaxRankedOfColumns && length_ < INT64_C(1) << 32 && columns_ >= kMinColumns;
+  }
+
+  std::string Detail() const override { return "vectors of rows"; }
+
+  base::Status Run(device::Addresses addresses) const override {
+    constexpr int64_t kCostOfElement = 500;  // picoseconds
+    return runtime_.For(grid_.TileCount(0, grid_.rank()), columns_ * length_ * kCostOfElement,
+                        [&](int64_t begin, int64_t end, std::byte*) {
+                          for (int64_t tile = begin; tile < end; ++tile) {
+                            Box box;
+                            grid_.MoveTo(0, grid_.rank(), tile, box);
+                            if (source_.lane_bytes == 4) {
+                              RunBox<uint32_t>(addresses, box);
+                            } else {
+                              RunBox<uint64_t>(addresses, box);
+                            }
+                          }
+                        });
+  }
+
+ private:
+  template <typename Bits>
+  void RunBox(device::Addresses addresses, const Box& box) const {
+    Columns<Bits> columns = {};
+    columns.elements =
+        reinterpret_cast<const Bits*>(addresses[source_.buffer]) + FirstElement(source_, box);
+    columns.element_step = element_steps_[0];
+    columns.length = length_;
+    columns.count = box.lanes;
+    columns.found = found_;
+    size_t target = 1;
+    if (targets_[0].buffer != program::kNoBuffer) {
+      columns.values =
+          reinterpret_cast<Bits*>(addresses[targets_[0].buffer]) + FirstElement(targets_[0], box);
+      columns.value_step = element_steps_[target++];
+    }
+    if (targets_[1].buffer != program::kNoBuffer) {
+      columns.positions = reinterpret_cast<int64_t*>(addresses[targets_[1].buffer]) +
+                          FirstElement(targets_[1], box);
+      columns.position_step = element_steps_[target];
+    }
+    RankColumns(KeyMaker<Bits>::For(source_.type), index_.largest, columns);
+  }
+
+  const program::Index& index_;
+  const int64_t length_;
+  const int64_t found_;
+  Access source_;
+  Access targets_[2];
+  int64_t element_steps_[3] = {};  // of the source and of those targets that there are
+  engine::Grid grid_;              // of rows
+  int64_t columns_ = 0;            // of a tile
+  bool can_run_ = false;
+  engine::Runtime& runtime_;
+};
+
 }  // namespace
 
 std::unique_ptr<device::BoundKernel> BindTopK(const device::BoundStep& step,
                                               engine::Runtime& runtime) {
+  auto columns = std::make_unique<BoundColumns>(step, runtime);
+  if (columns->IsFor()) return columns;
   return std::make_unique<BoundTopK>(step, runtime);
 }
 
