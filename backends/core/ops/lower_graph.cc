@@ -19,9 +19,9 @@ using program::SymbolicValues;
 
 namespace {
 
-// Ifs of which data choose the rank, one behind another: what follows the last is lowered for each
-// of their branches.
-constexpr int kMaxSunk = 6;
+// Ifs of which data choose the rank, and nodes that are moved into their branches. What follows the
+// last of several, one behind another, is lowered for each combination of branches.
+constexpr int kMaxSunk = 32;
 constexpr size_t kMaxSunkNodes = 10'000;
 
 // The numbers of the symbols that the inputs declare, of which the program has no others yet.
@@ -123,7 +123,8 @@ Result<std::unique_ptr<Program>> LowerSunk(const Graph& graph, const FunctionSou
 
 // Each node that is part of an If as that is answered.
 SupportAnswer AnswerSunk(const Graph& graph, const FunctionSource* functions,
-                         const StepCheck& check, Carrier carrier, int sunk_count) {
+                         const StepCheck& check, Carrier carrier, int sunk_count,
+                         size_t sunk_nodes) {
   BranchChoices choices;
   SupportAnswer best = AnswerOnce(graph, functions, check, carrier, choices);
   size_t fewest = CountRefusals(best);
@@ -135,9 +136,11 @@ SupportAnswer AnswerSunk(const Graph& graph, const FunctionSource* functions,
     fewest = refusals;
   }
   if (fewest == 0 || choices.unsunk() == nullptr || sunk_count == kMaxSunk) return best;
-  const std::optional<SunkGraph> sunk = SinkReaders(graph, *choices.unsunk(), kMaxSunkNodes);
+  const std::optional<SunkGraph> sunk =
+      SinkReaders(graph, *choices.unsunk(), kMaxSunkNodes - sunk_nodes);
   if (!sunk) return best;
-  const SupportAnswer inside = AnswerSunk(sunk->graph, functions, check, carrier, sunk_count + 1);
+  const SupportAnswer inside = AnswerSunk(sunk->graph, functions, check, carrier, sunk_count + 1,
+                                          sunk_nodes + sunk->node_count);
   SupportAnswer answer{.nodes = {}, .is_emulated = {}, .edges = inside.edges};
   for (size_t k = 0; k < sunk->positions.size(); ++k) {
     const auto position = static_cast<size_t>(sunk->positions[k]);
@@ -159,6 +162,7 @@ bool MayOpenRanks(const Graph& graph) {
 Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSource* functions,
                                             const StepCheck& check, BranchRequest* branches) {
   std::optional<SunkGraph> sunk;
+  size_t sunk_nodes = 0;
   Status refusal;
   for (int count = 0; count <= kMaxSunk; ++count) {
     const Graph& current = sunk ? sunk->graph : graph;
@@ -169,8 +173,11 @@ Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSo
     // What does not fit the rank of a branch may be right of one that runs take.
     if (refusal.ok() || !IsOfRank(program.status())) refusal = std::move(program).status();
     std::optional<SunkGraph> next;
-    if (conditional != nullptr) next = SinkReaders(current, *conditional, kMaxSunkNodes);
+    if (conditional != nullptr) {
+      next = SinkReaders(current, *conditional, kMaxSunkNodes - sunk_nodes);
+    }
     if (!next) break;
+    sunk_nodes += next->node_count;
     sunk = std::move(next);
   }
   return refusal;
@@ -178,7 +185,7 @@ Result<std::unique_ptr<Program>> LowerGraph(const Graph& graph, const FunctionSo
 
 SupportAnswer LowerEachNode(const Graph& graph, const FunctionSource* functions,
                             const StepCheck& check, Carrier carrier) {
-  return AnswerSunk(graph, functions, check, carrier, /*sunk_count=*/0);
+  return AnswerSunk(graph, functions, check, carrier, /*sunk_count=*/0, /*sunk_nodes=*/0);
 }
 
 }  // namespace onnxifi::ops

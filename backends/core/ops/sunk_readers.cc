@@ -139,7 +139,8 @@ class Readers {
 
 std::optional<SunkGraph> SinkHere(const Graph& graph, size_t conditional, size_t max_nodes) {
   const Readers readers(graph, conditional);
-  if (readers.nodes().empty() || readers.CountAll() > max_nodes) return std::nullopt;
+  const size_t node_count = readers.CountAll();
+  if (node_count == 0 || node_count > max_nodes) return std::nullopt;
   Node whole = graph.nodes[conditional];
   for (const auto& [name, is_taken] : kBranches) {
     const auto* branch = whole.FindAttribute<GraphPointer>(name);
@@ -148,7 +149,7 @@ std::optional<SunkGraph> SinkHere(const Graph& graph, size_t conditional, size_t
   }
   whole.outputs = readers.outputs();
 
-  SunkGraph sunk{graph, std::vector<int>(graph.nodes.size(), -1)};
+  SunkGraph sunk{graph, std::vector<int>(graph.nodes.size(), -1), node_count};
   sunk.graph.nodes.clear();
   std::vector<bool> is_inside(graph.nodes.size());
   is_inside[conditional] = true;
@@ -191,12 +192,9 @@ std::optional<SunkGraph> SinkReaders(const Graph& graph, const Node& conditional
       return inside ? std::make_shared<const Graph>(std::move(inside->graph)) : subgraph;
     });
     if (!is_inside) continue;
-    if (!inside) {
-      // What the branch of an If gives has its readers behind that.
-      const bool is_branch = node.domain.empty() && node.op_type == "If";
-      return is_branch ? SinkHere(graph, k, max_nodes) : std::nullopt;
-    }
-    SunkGraph sunk{graph, {}};
+    // What the branch of an If gives has its readers behind that.
+    if (!inside) return IsIf(node) ? SinkHere(graph, k, max_nodes) : std::nullopt;
+    SunkGraph sunk{graph, {}, inside->node_count};
     sunk.graph.nodes[k] = std::move(node);
     for (size_t n = 0; n < graph.nodes.size(); ++n) sunk.positions.push_back(static_cast<int>(n));
     return sunk;

@@ -7,6 +7,7 @@
 #ifndef ONNXIFI_BACKENDS_CORE_OPS_SUNK_READERS_H_
 #define ONNXIFI_BACKENDS_CORE_OPS_SUNK_READERS_H_
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct SunkGraph {
   graph::Graph graph;
   // By node of the graph as it was: where it is, or the If that it is part of.
   std::vector<int> positions;
+  // That were moved into the branches, with all that is inside them.
+  size_t node_count = 0;
 };
 
 // The graph without the readers of `conditional`, an If of it or of a body inside it, which is what

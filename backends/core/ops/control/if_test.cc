@@ -336,6 +336,43 @@ TEST(IfTest, ReadersOfNestedOnesAreLoweredForEachBranch) {
   }
 }
 
+// Each of the three gives another rank behind each branch of those before it: seven in all.
+TEST(IfTest, ReadersOfAChainAreLoweredForEachCombination) {
+  GraphBuilder builder("chain");
+  std::vector<ValueId> conditions;
+  for (const char* name : {"first", "second", "third"}) {
+    conditions.push_back(builder.AddInput(name, TypeOf(ElementType::kBool, {})));
+  }
+  ValueId last = builder.AddInput("matrix", TypeOf(ElementType::kFloat32, {2, -1}));
+  for (const ValueId condition : conditions) {
+    GraphBuilder more("more"), least("least");
+    const ValueId zero = more.AddConstant(MakeTensor(ElementType::kInt64, {1}, {0}));
+    more.SetOutputs({more.AddNode("Unsqueeze", 13, {more.AddCapture("x", last), zero})});
+    const ValueId captured = least.AddCapture("x", last);
+    least.SetOutputs({least.AddNode("Add", 14, {captured, captured})});
+    last = builder.AddNode("If", 16, {condition},
+                           {{"then_branch", more.Share()}, {"else_branch", least.Share()}});
+    last = builder.AddNode("Neg", 13, {last});
+  }
+  const ValueId rank = builder.AddNode("Size", 13, {builder.AddNode("Shape", 15, {last})});
+  const ValueId sum = builder.AddNode("ReduceSum", 13, {last}, {{"keepdims", int64_t{0}}});
+  const graph::Graph graph = builder.Take({rank, sum});
+  ExpectClaim(graph, true);
+  for (int bits = 0; bits < 8; ++bits) {
+    std::vector<Tensor> inputs;
+    double factor = -1;
+    for (int k = 0; k < 3; ++k) {
+      inputs.push_back(MakeTensor(ElementType::kBool, {}, {double(bits >> k & 1)}));
+      factor *= (bits >> k & 1) != 0 ? 1 : 2;
+    }
+    inputs.push_back(MakeTensor(ElementType::kFloat32, {2, 3}, {1, 2, 3, 4, 5, 6}));
+    const auto out = RunGraph(graph, inputs);
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_THAT(Numbers((*out)[0]), ElementsAre(2 + (bits & 1) + (bits >> 1 & 1) + (bits >> 2)));
+    EXPECT_THAT(Numbers((*out)[1]), ElementsAre(21 * factor));
+  }
+}
+
 TEST(IfTest, RefusesDifferentRanksOfOutputs) {
   const auto refuses = [](const graph::Graph& graph) {
     const auto out = RunChosen(graph, true);
