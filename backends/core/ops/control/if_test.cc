@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "backends/core/graph/testing/graph_builder.h"
@@ -370,6 +371,42 @@ TEST(IfTest, ReadersOfAChainAreLoweredForEachCombination) {
     ASSERT_TRUE(out.ok()) << out.status().Text();
     EXPECT_THAT(Numbers((*out)[0]), ElementsAre(2 + (bits & 1) + (bits >> 1 & 1) + (bits >> 2)));
     EXPECT_THAT(Numbers((*out)[1]), ElementsAre(21 * factor));
+  }
+}
+
+// The results of an If are those of the If in whose branch it is.
+TEST(IfTest, ReadersOfAnIfInABranchAreLoweredForEachBranch) {
+  const auto reshape = [](GraphBuilder& branch, ValueId x, const std::vector<double>& extents) {
+    const ValueId shape = branch.AddConstant(
+        MakeTensor(ElementType::kInt64, {static_cast<int64_t>(extents.size())}, extents));
+    branch.SetOutputs({branch.AddNode("Reshape", 13, {branch.AddCapture("x", x), shape})});
+    return branch.Share();
+  };
+  GraphBuilder builder("nested");
+  const ValueId condition = builder.AddInput("condition", TypeOf(ElementType::kBool, {}));
+  const ValueId other = builder.AddInput("other", TypeOf(ElementType::kBool, {}));
+  const ValueId matrix = builder.AddInput("matrix", TypeOf(ElementType::kFloat32, {2, -1}));
+  GraphBuilder outer("outer"), flat("flat"), cube("cube"), whole("whole");
+  const ValueId inner = outer.AddCapture("matrix", matrix);
+  outer.SetOutputs({outer.AddNode("If", 16, {outer.AddCapture("other", other)},
+                                  {{"then_branch", reshape(flat, inner, {-1})},
+                                   {"else_branch", reshape(cube, inner, {3, 1, 2})}})});
+  const ValueId chosen = builder.AddNode(
+      "If", 16, {condition},
+      {{"then_branch", outer.Share()}, {"else_branch", reshape(whole, matrix, {2, 3})}});
+  const ValueId last =
+      builder.AddNode("ReduceMax", 13, {chosen}, {{"axes", std::vector<int64_t>{-1}}});
+  const graph::Graph graph = builder.Take({builder.AddNode(
+      "ReduceSum", 13, {builder.AddNode("Relu", 14, {last})}, {{"keepdims", int64_t{0}}})});
+  ExpectClaim(graph, true);
+  for (const auto& [given, second, sum] :
+       {std::tuple(true, true, 6), {true, false, 12}, {false, true, 9}, {false, false, 9}}) {
+    const auto out =
+        RunGraph(graph, {MakeTensor(ElementType::kBool, {}, {double(given)}),
+                         MakeTensor(ElementType::kBool, {}, {double(second)}),
+                         MakeTensor(ElementType::kFloat32, {2, 3}, {1, 2, 3, 4, 5, 6})});
+    ASSERT_TRUE(out.ok()) << out.status().Text();
+    EXPECT_THAT(Numbers((*out)[0]), ElementsAre(sum));
   }
 }
 
