@@ -78,6 +78,7 @@ class ValueRun:
             given.append(made)
         graph, calls, event = self._graph, self._graph.value_calls, self._event
         event.value = None
+        has_ended = False
         try:
             with lock:
                 status, doing = calls.bind(*self._arguments), "binding the inputs"
@@ -85,11 +86,15 @@ class ValueRun:
                     status, doing = calls.run(graph.handle, self._ready, self._done), "starting the run"
             if status == SUCCESS:
                 status, doing = graph.wait_prepared(event), "running"
+                has_ended = True
             if status != SUCCESS:
                 library.check(status, doing)
             return self._read(library, calls, wanted)
         finally:
             if event:
+                # What it reads lives until then, whatever was raised.
+                if not has_ended:
+                    graph.wait_prepared(event)
                 graph.release_prepared(event)
 
     def _describe(self, number, array):
