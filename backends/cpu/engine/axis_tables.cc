@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backends/core/reference/column.h"
+#include "backends/cpu/engine/any_address.h"
 #include "backends/cpu/engine/frame.h"
 #include "backends/cpu/engine/gather.h"
 #include "backends/cpu/engine/lane_types.h"
@@ -249,7 +250,11 @@ class BoundAxisTables final : public device::BoundKernel {
     tables.positions = reinterpret_cast<int32_t*>(take(positions_bytes_));
     tables.near =
         reinterpret_cast<NearGather*>(take(near_count_ * static_cast<int64_t>(sizeof(NearGather))));
-    if (!Fill(addresses, scratch, tables) || !FillRow(tables)) return otherwise_->Run(addresses);
+    // Constants may lie at any address.
+    const bool is_fit = is_copied_ || IsAligned(addresses[source_.buffer], element_bytes_);
+    if (!is_fit || !Fill(addresses, scratch, tables) || !FillRow(tables)) {
+      return otherwise_->Run(addresses);
+    }
     constexpr int64_t kCostOfByte = 60;  // picoseconds
     return runtime_.For(row_count_, 5000 + row_length_ * element_bytes_ * kCostOfByte,
                         [&](int64_t begin, int64_t end, std::byte* /*scratch*/) {
