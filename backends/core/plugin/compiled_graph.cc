@@ -159,8 +159,11 @@ Result<std::shared_ptr<const abi::Binding>> CompiledGraph::BindWith(abi::GraphTe
   if (std::shared_ptr<const abi::Binding> same = kept_bindings_.Find(tensors)) return same;
   // Going to another device and back takes longer than another thread takes to begin.
   const bool is_callers = (prepared->is_tiny || caller_runs_) && !boundary_->has_queue();
+  // What numbers of the run decide has arenas of its own.
+  const int64_t own_bytes =
+      plan_->segments().size() == 1 ? prepared->arena_bytes : RunQueue::kUnknownBytes;
   auto binding = std::make_shared<PreparedBinding>(
-      std::move(tensors), is_callers, host_memory == HostMemory::kCopied, prepared->arena_bytes,
+      std::move(tensors), is_callers, host_memory == HostMemory::kCopied, own_bytes,
       std::move(input_memory), std::move(output_memory), boundary_->recordings());
   // A queue has all inputs before it writes the first output back.
   for (size_t k = 0; !boundary_->has_queue() && k < binding->tensors().inputs.size(); ++k) {

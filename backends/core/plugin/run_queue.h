@@ -39,9 +39,12 @@ class RunQueue : public std::enable_shared_from_this<RunQueue> {
     virtual ~Footprint() = default;
     // Whether neither of the two writes what the other reads or writes.
     virtual bool IsApartFrom(const Footprint& other) const = 0;
-    // What the run takes of memory beside its callers'.
+    // What the run takes of memory beside its callers', or kUnknownBytes.
     virtual int64_t own_bytes() const = 0;
   };
+
+  // More than any run has.
+  static constexpr int64_t kUnknownBytes = int64_t{1} << 48;
 
   // How many runs are under way.
   struct Limits {
